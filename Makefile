@@ -1,0 +1,59 @@
+# pg_local_cache: `make`, `make install`, `make help`.  PG_CONFIG chooses the server.
+
+EXTENSION   = pg_local_cache
+MODULE_big  = pg_local_cache
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" pg_local_cache.control)
+OBJS        = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
+DATA_built  = sql/$(EXTENSION)--$(EXTVERSION).sql
+DATA        = $(filter-out $(DATA_built),$(wildcard sql/$(EXTENSION)--*--*.sql))
+EXTRA_CLEAN = $(DATA_built) output_iso results test/regress/output test/isolation/output tmp_check
+
+# CI passes WERROR=1; a user's newer compiler must not stop the build for a new warning.
+PG_CPPFLAGS = -I$(CURDIR)/src -DPLC_VERSION='"$(EXTVERSION)"' $(PLC_RULES)
+PG_CFLAGS   = -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
+              -Wno-clobbered $(if $(WERROR),-Werror)
+
+PG_CONFIG  ?= pg_config
+PGXS       := $(shell $(PG_CONFIG) --pgxs)
+
+REGRESS       = $(sort $(notdir $(basename $(wildcard test/regress/sql/*.sql))))
+REGRESS_OPTS  = --inputdir=test/regress --outputdir=test/regress/output --temp-instance=tmp_check/regress \
+                --temp-config=test/postgresql.conf --encoding=UTF8 --no-locale
+ISOLATION      = $(sort $(notdir $(basename $(wildcard test/isolation/specs/*.spec))))
+ISOLATION_OPTS = --inputdir=test/isolation --outputdir=test/isolation/output --temp-instance=tmp_check/isolation \
+                 --temp-config=test/postgresql.conf --encoding=UTF8 --no-locale
+
+include $(PGXS)
+
+$(DATA_built): sql/$(EXTENSION).sql $(EXTENSION).control
+	cp $< $@
+
+# Headers are few and small: any change rebuilds all.
+$(OBJS): $(wildcard src/*.h src/*/*.h) $(EXTENSION).control
+
+.PHONY: help unit unit-asan unit-tsan tap headercheck doccheck bench
+help:
+	@sed -n 's/^## //p' Makefile
+
+## all           build (default)
+## install       install into the server of PG_CONFIG
+## installcheck  regression and isolation tests, in a temporary server
+## tap           tests of whole servers: restart, crash, standby, races
+## unit          tests of the store outside the server (unit-asan, unit-tsan: under sanitizers)
+## headercheck   each header compiles alone, includes point one way
+## doccheck      settings, functions and counters in docs agree with the code
+## bench         SQL side by side with prepared statements
+unit:
+	$(MAKE) -C test/unit check
+unit-asan:
+	$(MAKE) -C test/unit asan
+unit-tsan:
+	$(MAKE) -C test/unit tsan
+tap:
+	cd test/tap && PG_CONFIG=$(PG_CONFIG) prove -I lib $(if $(PROVE_TESTS),$(PROVE_TESTS),t/)
+headercheck:
+	scripts/headercheck.sh $(PG_CONFIG)
+doccheck:
+	scripts/doccheck.sh
+bench:
+	bench/sql.sh
