@@ -46,8 +46,8 @@
 #include "utils/catcache.h"
 #include "utils/datum.h"
 #include "utils/float.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -393,7 +393,7 @@ plc_shape_fingerprint(const PlcShape *shape)
 	if (shape->settings & PLC_SETTING_TIMEZONE)
 		hash = mix_setting(hash, pg_get_timezone_name(session_timezone));
 	if (shape->settings & PLC_SETTING_LC_MONETARY)
-		hash = mix_setting(hash, locale_monetary);
+		hash = mix_setting(hash, GetConfigOption("lc_monetary", false, false));
 	if (shape->settings & PLC_SETTING_DATESTYLE)
 	{
 		numbers[0] = DateStyle;
