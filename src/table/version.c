@@ -40,11 +40,11 @@
 /*
  * ReadRecentBuffer does not count as a use of the page before PostgreSQL 19,
  * so pages that are kept hot only through the cache would age out of shared
- * buffers.  Every sixteenth proof pins its page in the ordinary way: a page
- * that is proven often is then used at a sixteenth of the rate, which the
+ * buffers.  Every sixteenth time a page is pinned in the ordinary way: one
+ * that is needed often is then used at a sixteenth of the rate, which the
  * clock sweep cannot tell from more, since it counts to five.
  */
-#define PROOFS_PER_USE	16
+#define PINS_PER_USE	16
 
 /*
  * Pins the page of a version if it is still in that buffer; else false.  Never
@@ -54,14 +54,14 @@
 static bool
 pin_page(const PlcVersion *version, Relation relation)
 {
-	static uint32 proofs = 0;
+	static uint32 pins = 0;
 	Buffer		buffer;
 
 	if (version->buffer < 1 || version->buffer > NBuffers)
 		return false;
 	if (!plc_read_recent_buffer(relation, version->block, version->buffer))
 		return false;
-	if (++proofs % PROOFS_PER_USE != 0)
+	if (++proofs % PINS_PER_USE != 0)
 		return true;
 
 	ReleaseBuffer(version->buffer);
