@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use PlcTest;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $server = cached_server('lp', conf => q(
