@@ -87,7 +87,7 @@ subtest 'H74: a dump keeps what is attached, and trips over no dropped table' =>
 		SELECT local_cache.attach_table('pairs', writable => true, namespace => 'p', key_index => 'pairs_b_a_key');
 		SELECT local_cache.attach_table('dropped');
 		DROP TABLE dropped));
-	my $attached = 'SELECT relation, key_columns, writable, namespace FROM local_cache.tables ORDER BY 1::text';
+	my $attached = 'SELECT relation, key_columns, writable, namespace FROM local_cache.tables ORDER BY relation::text';
 	my $before = $server->safe_psql('shop', $attached);
 	$server->command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $server->connstr('shop') ], 'pg_dump');
 	$server->safe_psql('postgres', 'CREATE DATABASE restored');
