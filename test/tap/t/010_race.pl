@@ -9,16 +9,22 @@ use Test::More;
 
 plan skip_all => GdbStop::missing() if GdbStop::missing();
 
-my $server = cached_server('race', conf => "pg_local_cache.verify = 0\n");
+my $server = cached_server('race', conf => q(
+	pg_local_cache.verify = 0
+	pg_local_cache.memory = 2MB
+	restart_after_crash = on));
 $server->safe_psql('postgres', q(
 	CREATE TYPE mood AS ENUM ('calm', 'cross');
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	CREATE TABLE moods (id int PRIMARY KEY, mood mood);
+	CREATE TABLE many (id int PRIMARY KEY, v text);
+	INSERT INTO many SELECT i, repeat('m', 1000) FROM generate_series(1, 10000) i;
 	CREATE ROLE guest LOGIN;
 	GRANT SELECT ON items TO guest;
 	GRANT USAGE ON SCHEMA local_cache TO guest;
 	SELECT local_cache.attach_table('items');
-	SELECT local_cache.attach_table('moods')));
+	SELECT local_cache.attach_table('moods');
+	SELECT local_cache.attach_table('many')));
 
 my $reader = PlcSession->new($server);
 my $filler = PlcSession->new($server);
@@ -184,6 +190,39 @@ subtest 'H57: a detached partition answers for itself' => sub {
 	$writer->say(q(ALTER TABLE parts ATTACH PARTITION low FOR VALUES FROM (0) TO (10)));
 	$filler->say(q(UPDATE parts SET v = 'lowest' WHERE id = 1));
 	is($reader->say($read{low}), '[{"id":1,"v":"lowest"}]', 'and after it is attached again');
+};
+
+subtest 'an entry that is overwritten while it is read is not served' => sub {
+	my $fill = q(SELECT count(local_cache.mget('many', ARRAY[i])) FROM generate_series(1, 10000) i);
+
+	foreach my $function ('plc_version_prove', 'plc_store_touch')
+	{
+		start_anew();
+		my $stop = GdbStop->new($filler->pid, $function);
+
+		$filler->start($row);
+		$stop->wait_stopped;
+		$writer->say($fill);
+		cmp_ok(metrics($server)->{evicted}, '>', 5000, 'all that was cached was given up');
+		$stop->release;
+		is($filler->finish, '[{"id":1,"v":"old"}]', "a reader that stood at $function has the row");
+		is($filler->say($row), '[{"id":1,"v":"old"}]', 'and has it again');
+	}
+};
+
+subtest 'H70: a backend that dies while it writes to the cache' => sub {
+	start_anew();
+	$writer->say(q(SELECT local_cache.invalidate('items')));
+	my $stop = GdbStop->new($filler->pid, 'plc_store_put_locked');
+
+	$filler->start($row);
+	$stop->wait_stopped;
+	kill 'KILL', $filler->pid;
+	$stop->release;
+	$server->wait_for_log(qr/all server processes terminated; reinitializing/);
+	$server->poll_query_until('postgres', 'SELECT true') or die 'server did not come back';
+	is($server->safe_psql('postgres', $row), '[{"id":1,"v":"old"}]', 'the row is read') for 1 .. 2;
+	is_deeply([ @{ metrics($server) }{qw(hits misses)} ], [ 1, 1 ], 'and cached anew');
 };
 
 is(metrics($server)->{verify_failures}, 0, 'no hit was wrong');

@@ -4,11 +4,13 @@ use strict;
 use warnings;
 
 use PlcTest;
+use PlcSession;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $server = cached_server('lp', conf => q(
 	pg_local_cache.verify = 0
+	shared_buffers = 1MB
 	autovacuum = off));
 
 sub mget { return quiet_psql($server, "SELECT local_cache.mget_json('$_[0]', ARRAY[1, 2])") }
@@ -29,6 +31,41 @@ subtest 'H31: another row at the same line pointer' => sub {
 	$server->safe_psql('postgres', q(INSERT INTO items VALUES (2, 'two')));
 	like(place('items', 2), qr/^\Q$ctid\E/, 'stands where the first stood');
 	is(mget('items'), '[null,{"id":2,"v":"two"}]', 'and is not taken for it');
+};
+
+subtest 'H35: another row at the same place of another file, in the same buffer' => sub {
+	my $session = PlcSession->new($server);
+	my $buffer = q(SELECT bufferid FROM pg_buffercache WHERE relforknumber = 0 AND relblocknumber = 0
+		AND relfilenode = pg_relation_filenode('items'));
+
+	# Both rows are of one transaction, so the second will look like the first where it takes its place.
+	$session->say(q(TRUNCATE items));
+	$session->say(q(INSERT INTO items VALUES (1, 'one'), (2, 'two')));
+	$session->say(q(DO $$ BEGIN
+		FOR i IN 1 .. 300 LOOP
+			EXECUTE format('CREATE TABLE spare_%s AS SELECT 1', i);
+		END LOOP;
+	END $$));
+	is($session->say(q(SELECT local_cache.mget_json('items', ARRAY[1, 2]))), '[{"id":1,"v":"one"},{"id":2,"v":"two"}]', 'both rows are cached') for 1 .. 2;
+	my $place = $session->say('SELECT ctid, xmin FROM items WHERE id = 1');
+	my $before = $session->say($buffer);
+	$session->say($_) for 'DELETE FROM items WHERE id = 1', 'VACUUM FULL items', 'EXPLAIN SELECT FROM items';
+
+	# The buffer that a dropped table leaves is the next to be used.  So read tables until the new file is not in
+	# memory and one of them has the buffer of the old file; drop that one.
+	foreach my $i ((1 .. 300) x 3)
+	{
+		$session->say("SELECT FROM spare_$i");
+		next if $session->say("SELECT pg_relation_filenode('spare_$i') = relfilenode FROM pg_buffercache WHERE bufferid = $before") ne 't'
+		  || $session->say($buffer) ne '';
+		$session->say("DROP TABLE spare_$i");
+		last;
+	}
+	$session->say('SELECT FROM items');
+	is($session->say($buffer), $before, 'the new file is where the old one was');
+	is($session->say('SELECT ctid, xmin FROM items WHERE id = 2'), $place, 'so is the second row');
+	is($session->say(q(SELECT local_cache.mget_json('items', ARRAY[1, 2]))), '[null,{"id":2,"v":"two"}]', 'and is not taken for the first');
+	$session->quit;
 };
 
 subtest 'H33: another row at the same line pointer with the same transaction id, one round later' => sub {
