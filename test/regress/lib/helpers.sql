@@ -12,7 +12,7 @@ DO $$ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION plc.hits(rel text) RETURNS bigint LANGUAGE sql VOLATILE
-    RETURN coalesce((SELECT sum(hits) FROM local_cache.table_stats() WHERE relation = to_regclass(rel)), 0);
+    AS $$ SELECT coalesce((SELECT sum(hits) FROM local_cache.table_stats() WHERE relation = to_regclass(rel)), 0) $$;
 
 -- Rows by mget, mget_json and mget_rows beside rows by SELECT: one statement, hence one snapshot.
 -- "keys" is an expression; "match" says when row t has key number i of the array k.
