@@ -9,10 +9,12 @@
  *	   was acknowledged before the call (rule P8).
  *	2. The snapshot is the active one, the same for all keys (rules P7, P9).
  *	3. next_xid is read after the snapshot was taken (version.c tells why).
- *	4. Keys go in chunks: encode all and prefetch their buckets; prefetch the
- *	   items; then serve each in turn.  A hit is: find, prove, copy the text
- *	   straight to where it is wanted.  Anything else goes through the index,
- *	   with the same snapshot, and is published on the way.
+ *	4. Keys go in chunks, and a chunk in steps: encode all keys and prefetch
+ *	   their buckets; prefetch the items; find the items; prove their versions,
+ *	   those in a row on one page under one lock; then serve each key in turn.
+ *	   A proven text is copied straight to where it is wanted.  Anything else
+ *	   goes through the index, with the same snapshot, and is published on the
+ *	   way.
  *	5. Counters are handed over once, at the end.
  *
  * Shard locks are taken here alone, around a put or a patch, which neither
@@ -49,6 +51,29 @@
 
 /* The end of the framing that RESP wants around a text: $<length>\r\n … \r\n */
 static const char framing_end[2] = {'\r', '\n'};
+
+/* A key of a chunk, on its way. */
+typedef enum CandidateState
+{
+	CANDIDATE_NULL,				/* no key */
+	CANDIDATE_TOO_LONG,			/* a key that the store does not take */
+	CANDIDATE_ENCODED,			/* a key, not looked up yet */
+	CANDIDATE_MISSING,			/* not in the store */
+	CANDIDATE_FOUND,			/* in the store, not proven yet */
+	CANDIDATE_PROVEN,
+	CANDIDATE_FAILED,			/* its version is not visible */
+	CANDIDATE_LOST_PAGE
+} CandidateState;
+
+typedef struct Candidate
+{
+	CandidateState state;
+	const Datum *values;
+	PlcKeyBytes key;
+	PlcRef		ref;
+	PlcVersion	version;
+	HeapTuple	tuple;			/* copy, where tuples are wanted */
+} Candidate;
 
 /* A call under way. */
 typedef struct Read
@@ -236,66 +261,80 @@ serve_by_index(Read *read, const Datum *values)
 	return slot;
 }
 
+/* may_publish_over: this miss may take the place of an entry, or there is none. */
 static void
-serve_miss(Read *read, const PlcKeyBytes *key, const Datum *values, bool may_replace)
+serve_miss(Read *read, const Candidate *candidate, bool may_publish_over)
 {
-	TupleTableSlot *slot = serve_by_index(read, values);
+	TupleTableSlot *slot = serve_by_index(read, candidate->values);
 
 	count(read, PLC_COUNT_MISSES);
-	if (slot != NULL && may_replace)
-		publish(read, key, slot);
+	if (slot != NULL && may_publish_over)
+		publish(read, &candidate->key, slot);
 }
 
 /* Bytes of the JSON text in an item. */
 static uint32
-text_len(const PlcRef *ref, const PlcVersion *version)
+text_len(const Candidate *candidate)
 {
-	return ref->value_len - sizeof(PlcVersion) - version->lead - sizeof(framing_end);
+	return candidate->ref.value_len - sizeof(PlcVersion) - candidate->version.lead -
+		sizeof(framing_end);
 }
 
 /* Copies an item's text to the sink, not yet kept; NULL if the item is gone. */
 static char *
-copy_text(Read *read, const PlcRef *ref, const PlcVersion *version)
+copy_text(Read *read, const Candidate *candidate)
 {
-	uint32		len = text_len(ref, version);
+	uint32		len = text_len(candidate);
 	char	   *text = read->sink->room(read->sink, len);
 
-	if (!plc_store_read(plc_store, ref, sizeof(PlcVersion) + version->lead, text, len))
+	if (!plc_store_read(plc_store, &candidate->ref,
+						sizeof(PlcVersion) + candidate->version.lead, text, len))
 		return NULL;
 	return text;
 }
 
+/* Is what the index leads to now the row that the proven entry gives? */
+static bool
+same_as_stored(Read *read, const Candidate *candidate, const char *text)
+{
+	TupleTableSlot *slot = plc_fetch_row(&read->fetch, candidate->values);
+	struct varlena *rendered;
+	PlcVersion	stored;
+
+	if (slot == NULL)
+		return false;
+	if (text == NULL)
+		return version_of_slot(read, slot, &stored) &&
+			plc_version_same(&candidate->version, &stored);
+	rendered = (struct varlena *) plc_render_by_server(slot);
+	return VARSIZE_ANY_EXHDR(rendered) == text_len(candidate) &&
+		memcmp(VARDATA_ANY(rendered), text, text_len(candidate)) == 0;
+}
+
 /*
  * Never blind: fetches a proven row again through the index, under the same
- * snapshot, has the server render it, and compares.  If there is a difference
- * the fetched row is served.  True if all is well.
+ * snapshot, has the server render it, and compares.  True if all is well.
  */
 static bool
-verify(Read *read, const Datum *values, const PlcVersion *version, const char *text, uint32 len)
+verify(Read *read, const Candidate *candidate, const char *text)
 {
-	TupleTableSlot *slot = plc_fetch_row(&read->fetch, values);
 	MemoryContext caller = enter_scratch(read);
-	PlcVersion	fetched;
-	bool		same = false;
+	bool		same = same_as_stored(read, candidate, text);
 
 	count(read, PLC_COUNT_VERIFIED);
-	if (slot != NULL && read->sink->wants == PLC_ENTRY_VERSION)
-		same = version_of_slot(read, slot, &fetched) && plc_version_same(version, &fetched);
-	else if (slot != NULL)
-	{
-		struct varlena *rendered = (struct varlena *) plc_render_by_server(slot);
-
-		same = VARSIZE_ANY_EXHDR(rendered) == len && memcmp(VARDATA_ANY(rendered), text, len) == 0;
-	}
 	if (!same)
+	{
+		count(read, PLC_COUNT_VERIFY_FAILURES);
 		ereport(WARNING,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("cached row %s of table \"%s\" differs from the stored row",
-						plc_key_describe(read->table, values),
+						plc_key_describe(read->table, candidate->values),
 						RelationGetRelationName(read->relation)),
 				 errdetail("The cached row is version (%u,%u) of transaction %u.",
-						   version->block, version->offset, version->xmin),
+						   candidate->version.block, candidate->version.offset,
+						   candidate->version.xmin),
 				 errhint("The stored row was served. Please report this, it should not happen.")));
+	}
 	MemoryContextSwitchTo(caller);
 	return same;
 }
@@ -307,31 +346,26 @@ chosen_for_verification(void)
 		pg_prng_double(&pg_global_prng_state) < plc_guc_verify;
 }
 
-/* Serves a proven entry; false if it has been given up meanwhile. */
-static bool
-serve_hit(Read *read, const PlcRef *ref, const PlcVersion *version, HeapTuple tuple,
-		  const Datum *values)
+static void
+serve_proven(Read *read, Candidate *candidate)
 {
 	char	   *text = NULL;
 
-	if (read->sink->wants == PLC_ENTRY_JSON && (text = copy_text(read, ref, version)) == NULL)
-		return false;
+	if (read->sink->wants == PLC_ENTRY_JSON && (text = copy_text(read, candidate)) == NULL)
+	{
+		serve_miss(read, candidate, true);	/* given up between proof and copy */
+		return;
+	}
 	count(read, PLC_COUNT_HITS);
-	plc_store_touch(plc_store, ref);
-	if (chosen_for_verification() &&
-		!verify(read, values, version, text, text == NULL ? 0 : text_len(ref, version)))
-	{
-		count(read, PLC_COUNT_VERIFY_FAILURES);
-		serve_by_index(read, values);
-	}
+	plc_store_touch(plc_store, &candidate->ref);
+	if (chosen_for_verification() && !verify(read, candidate, text))
+		serve_by_index(read, candidate->values);
 	else if (text != NULL)
-		read->sink->keep(read->sink, text_len(ref, version));
+		read->sink->keep(read->sink, text_len(candidate));
 	else
-	{
-		read->sink->tuple(read->sink, tuple, RelationGetDescr(read->relation));
-		heap_freetuple(tuple);
-	}
-	return true;
+		read->sink->tuple(read->sink, candidate->tuple, RelationGetDescr(read->relation));
+	if (candidate->tuple != NULL)
+		heap_freetuple(candidate->tuple);
 }
 
 /*
@@ -340,107 +374,172 @@ serve_hit(Read *read, const PlcRef *ref, const PlcVersion *version, HeapTuple tu
  * the page is now (rule P4).
  */
 static void
-serve_lost_page(Read *read, const PlcKeyBytes *key, const PlcRef *ref, const PlcVersion *version,
-				const Datum *values)
+serve_lost_page(Read *read, const Candidate *candidate)
 {
-	TupleTableSlot *slot = plc_fetch_row(&read->fetch, values);
-	LWLock	   *lock = plc_shard_lock(plc_store_shard(plc_store, key->hash));
+	TupleTableSlot *slot = plc_fetch_row(&read->fetch, candidate->values);
+	LWLock	   *lock = plc_shard_lock(plc_store_shard(plc_store, candidate->key.hash));
 	PlcVersion	now;
 
 	count(read, PLC_COUNT_LOST_PAGES);
 	if (slot == NULL || read->sink->wants != PLC_ENTRY_JSON ||
-		!version_of_slot(read, slot, &now) || !plc_version_same(version, &now) ||
-		copy_text(read, ref, version) == NULL)
+		!version_of_slot(read, slot, &now) || !plc_version_same(&candidate->version, &now) ||
+		copy_text(read, candidate) == NULL)
 	{
-		serve_miss(read, key, values, !IsolationUsesXactSnapshot());
+		serve_miss(read, candidate, !IsolationUsesXactSnapshot());
 		return;
 	}
-	read->sink->keep(read->sink, text_len(ref, version));
+	read->sink->keep(read->sink, text_len(candidate));
 	count(read, PLC_COUNT_MISSES);
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	plc_store_patch_locked(plc_store, ref, offsetof(PlcVersion, buffer), now.buffer);
+	plc_store_patch_locked(plc_store, &candidate->ref, offsetof(PlcVersion, buffer), now.buffer);
 	LWLockRelease(lock);
 }
 
 /*
- * Serves a key through the cache.  The snapshot of a transaction above READ
- * COMMITTED may be old: it fills gaps, but takes no entry's place, since that
- * entry may be the newer version that everybody else wants (rule P7).
+ * Gives a candidate's row to the sink.  The snapshot of a transaction above
+ * READ COMMITTED may be old: it fills gaps, but takes no entry's place, since
+ * that entry may be the newer version that everybody else wants (rule P7).
  */
 static void
-serve_cached(Read *read, const PlcKeyBytes *key, const Datum *values)
+serve(Read *read, Candidate *candidate)
 {
-	PlcRef		ref;
-	PlcVersion	version;
-	HeapTuple	tuple = NULL;
-	PlcProof	proof = PLC_PROOF_VISIBLE;
-
-	if (!plc_store_find(plc_store, key->hash, key->bytes, key->len, &ref) ||
-		!plc_store_read(plc_store, &ref, 0, &version, sizeof(version)))
+	switch (candidate->state)
 	{
-		serve_miss(read, key, values, true);
-		return;
-	}
-	if (PLC_RULE_PROOF || read->sink->wants == PLC_ENTRY_VERSION)
-		proof = plc_version_prove(&version, read->relation, read->snapshot, read->next_xid,
-								  read->sink->wants == PLC_ENTRY_VERSION ? &tuple : NULL);
-	switch (proof)
-	{
-		case PLC_PROOF_VISIBLE:
-			if (!serve_hit(read, &ref, &version, tuple, values))
-				serve_miss(read, key, values, true);
+		case CANDIDATE_NULL:
+			read->sink->absent(read->sink);
 			break;
-		case PLC_PROOF_FAILED:
+		case CANDIDATE_TOO_LONG:
+			count(read, PLC_COUNT_BYPASS_KEY);
+			serve_by_index(read, candidate->values);
+			break;
+		case CANDIDATE_PROVEN:
+			serve_proven(read, candidate);
+			break;
+		case CANDIDATE_FAILED:
 			count(read, PLC_COUNT_PROOF_FAILURES);
-			serve_miss(read, key, values, !IsolationUsesXactSnapshot());
+			serve_miss(read, candidate, !IsolationUsesXactSnapshot());
 			break;
-		case PLC_PROOF_LOST_PAGE:
-			serve_lost_page(read, key, &ref, &version, values);
+		case CANDIDATE_LOST_PAGE:
+			serve_lost_page(read, candidate);
 			break;
+		default:
+			serve_miss(read, candidate, true);
 	}
 }
 
 /* ---------- batches ---------- */
+
+static void
+encode(Read *read, Candidate *candidate, const Datum *values, char *room)
+{
+	candidate->values = values;
+	plc_key_encode(read->table, &read->prefix, values, room, &candidate->key);
+	if (candidate->key.len == 0)
+	{
+		candidate->state = CANDIDATE_TOO_LONG;
+		return;
+	}
+	candidate->state = CANDIDATE_ENCODED;
+	plc_store_prefetch_bucket(plc_store, candidate->key.hash);
+}
+
+static void
+look_up(Candidate *candidate)
+{
+	if (candidate->state != CANDIDATE_ENCODED)
+		return;
+	if (plc_store_find(plc_store, candidate->key.hash, candidate->key.bytes, candidate->key.len,
+					   &candidate->ref) &&
+		plc_store_read(plc_store, &candidate->ref, 0, &candidate->version, sizeof(PlcVersion)))
+		candidate->state = CANDIDATE_FOUND;
+	else
+		candidate->state = CANDIDATE_MISSING;
+}
+
+static void
+prove(Read *read, PlcProver *prover, Candidate *candidate)
+{
+	static const CandidateState verdict[] = {
+		[PLC_PROOF_VISIBLE] = CANDIDATE_PROVEN,
+		[PLC_PROOF_FAILED] = CANDIDATE_FAILED,
+		[PLC_PROOF_LOST_PAGE] = CANDIDATE_LOST_PAGE
+	};
+	bool		copy = read->sink->wants == PLC_ENTRY_VERSION;
+
+	if (candidate->state != CANDIDATE_FOUND)
+		return;
+	candidate->tuple = NULL;
+	if (PLC_RULE_PROOF || copy)
+		candidate->state = verdict[plc_prove(prover, &candidate->version,
+											 copy ? &candidate->tuple : NULL)];
+	else
+		candidate->state = CANDIDATE_PROVEN;
+}
+
+static void
+prove_all(Read *read, Candidate *candidates, int n)
+{
+	PlcProver	prover;
+
+	plc_prove_begin(&prover, read->relation, read->snapshot, read->next_xid);
+	for (int i = 0; i < n; i++)
+		prove(read, &prover, &candidates[i]);
+	plc_prove_end(&prover);
+}
+
+/*
+ * Serves in order.  A key that is missing may be a repetition of one that was
+ * missing a moment ago and has been published since: looked up again, it is
+ * fetched only once.
+ */
+static void
+serve_all(Read *read, Candidate *candidates, int n)
+{
+	uint64		missed = 0;		/* a bit for each hash, modulo 64 */
+
+	for (int i = 0; i < n; i++)
+	{
+		Candidate  *candidate = &candidates[i];
+
+		if (candidate->state == CANDIDATE_MISSING || candidate->state == CANDIDATE_FAILED)
+		{
+			uint64		bit = UINT64CONST(1) << (candidate->key.hash % 64);
+
+			if (missed & bit)
+			{
+				candidate->state = CANDIDATE_ENCODED;
+				look_up(candidate);
+				prove_all(read, candidate, 1);
+			}
+			missed |= bit;
+		}
+		serve(read, candidate);
+	}
+}
 
 /* Keys first to last - 1, through the cache. */
 static void
 read_chunk(Read *read, const PlcKeys *keys, int first, int last)
 {
 	char		room[KEYS_PER_CHUNK][PLC_KEY_ROOM];
-	PlcKeyBytes encoded[KEYS_PER_CHUNK];
+	Candidate	candidates[KEYS_PER_CHUNK];
+	int			n = last - first;
 
-	for (int i = first; i < last; i++)
+	for (int i = 0; i < n; i++)
 	{
-		PlcKeyBytes *key = &encoded[i - first];
-
-		key->len = 0;
-		if (keys->nulls[i])
-			continue;
-		plc_key_encode(read->table, &read->prefix, &keys->values[i * keys->ncolumns],
-					   room[i - first], key);
-		if (key->len > 0)
-			plc_store_prefetch_bucket(plc_store, key->hash);
-	}
-	for (int i = first; i < last; i++)
-		if (encoded[i - first].len > 0)
-			plc_store_prefetch_item(plc_store, encoded[i - first].hash);
-
-	for (int i = first; i < last; i++)
-	{
-		PlcKeyBytes *key = &encoded[i - first];
-		const Datum *values = &keys->values[i * keys->ncolumns];
-
-		if (keys->nulls[i])
-			read->sink->absent(read->sink);
-		else if (key->len > 0)
-			serve_cached(read, key, values);
+		if (keys->nulls[first + i])
+			candidates[i].state = CANDIDATE_NULL;
 		else
-		{
-			count(read, PLC_COUNT_BYPASS_KEY);
-			serve_by_index(read, values);
-		}
+			encode(read, &candidates[i], &keys->values[(first + i) * keys->ncolumns], room[i]);
 	}
+	for (int i = 0; i < n; i++)
+		if (candidates[i].state == CANDIDATE_ENCODED)
+			plc_store_prefetch_item(plc_store, candidates[i].key.hash);
+	for (int i = 0; i < n; i++)
+		look_up(&candidates[i]);
+	prove_all(read, candidates, n);
+	serve_all(read, candidates, n);
 }
 
 static void

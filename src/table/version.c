@@ -19,9 +19,10 @@
  * transaction "expires" visible to the snapshot, the transaction would have
  * been given its id before the snapshot, hence next_xid > expires.
  *
- * Locks: the relation is locked by the caller (rule P2), the page by us, for
- * the test alone.  Nothing here can raise an error while the page is locked,
- * but for copying a tuple, which is cleaned up like in any scan.
+ * Locks: the relation is locked by the caller (rule P2); the page by us, share,
+ * for the tests of the versions on it and nothing else.  What may go wrong
+ * under it (no memory for a copy, no room to log a hint bit) is an error as in
+ * any scan, whose end releases lock and pin.
  */
 #include "postgres.h"
 
@@ -39,11 +40,11 @@
 /*
  * ReadRecentBuffer does not count as a use of the page before PostgreSQL 19,
  * so pages that are kept hot only through the cache would age out of shared
- * buffers.  Every sixteenth proof pins its page in the ordinary way: a page
- * that is proven often is then used at a sixteenth of the rate, which the
+ * buffers.  Every sixteenth time a page is pinned in the ordinary way: one
+ * that is needed often is then used at a sixteenth of the rate, which the
  * clock sweep cannot tell from more, since it counts to five.
  */
-#define PROOFS_PER_USE	16
+#define PINS_PER_USE	16
 
 /*
  * Pins the page of a version if it is still in that buffer; else false.  Never
@@ -53,14 +54,14 @@
 static bool
 pin_page(const PlcVersion *version, Relation relation)
 {
-	static uint32 proofs = 0;
+	static uint32 pins = 0;
 	Buffer		buffer;
 
 	if (version->buffer < 1 || version->buffer > NBuffers)
 		return false;
 	if (!plc_read_recent_buffer(relation, version->block, version->buffer))
 		return false;
-	if (++proofs % PROOFS_PER_USE != 0)
+	if (++pins % PINS_PER_USE != 0)
 		return true;
 
 	ReleaseBuffer(version->buffer);
@@ -69,6 +70,21 @@ pin_page(const PlcVersion *version, Relation relation)
 		return true;
 	ReleaseBuffer(buffer);
 	return false;
+}
+
+/* Makes the page of a version the one that is pinned and locked; else false. */
+static bool
+enter_page(PlcProver *prover, const PlcVersion *version)
+{
+	if (BufferIsValid(prover->buffer) && prover->block == version->block)
+		return true;
+	plc_prove_end(prover);
+	if (!pin_page(version, prover->relation))
+		return false;
+	LockBuffer(version->buffer, BUFFER_LOCK_SHARE);
+	prover->buffer = version->buffer;
+	prover->block = version->block;
+	return true;
 }
 
 /* The tuple at the version's line pointer, if it is the one; page locked. */
@@ -90,31 +106,47 @@ find_tuple(const PlcVersion *version, Relation relation, Page page, HeapTuple tu
 	return !PLC_RULE_P3 || HeapTupleHeaderGetRawXmin(tuple->t_data) == version->xmin;
 }
 
+/* Begins a row of proofs.  Locks nothing yet. */
+void
+plc_prove_begin(PlcProver *prover, Relation relation, Snapshot snapshot, uint64 next_xid)
+{
+	prover->relation = relation;
+	prover->snapshot = snapshot;
+	prover->next_xid = next_xid;
+	prover->buffer = InvalidBuffer;
+}
+
 /*
- * Is this version visible to the snapshot?  next_xid was read after the
- * snapshot was taken.  If "copy" is given and the version is visible, it gets
- * a copy of the tuple, palloc'd.
+ * Is this version visible to the snapshot?  If "copy" is given and it is, it
+ * gets a copy of the tuple, palloc'd.
+ *
+ * May leave the page pinned and locked for the next proof.  So between
+ * plc_prove_begin and plc_prove_end the caller does nothing but prove.
  */
 PlcProof
-plc_version_prove(const PlcVersion *version, Relation relation, Snapshot snapshot,
-				  uint64 next_xid, HeapTuple *copy)
+plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy)
 {
-	Buffer		buffer = version->buffer;
 	HeapTupleData tuple;
-	bool		visible;
 
-	if (next_xid > version->expires)
+	if (prover->next_xid > version->expires)
 		return PLC_PROOF_FAILED;
-	if (!pin_page(version, relation))
+	if (!enter_page(prover, version))
 		return PLC_PROOF_LOST_PAGE;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	visible = find_tuple(version, relation, BufferGetPage(buffer), &tuple) &&
-		HeapTupleSatisfiesVisibility(&tuple, snapshot, buffer);
-	if (visible && copy != NULL)
+	if (!find_tuple(version, prover->relation, BufferGetPage(prover->buffer), &tuple) ||
+		!HeapTupleSatisfiesVisibility(&tuple, prover->snapshot, prover->buffer))
+		return PLC_PROOF_FAILED;
+	if (copy != NULL)
 		*copy = heap_copytuple(&tuple);
-	UnlockReleaseBuffer(buffer);
-	return visible ? PLC_PROOF_VISIBLE : PLC_PROOF_FAILED;
+	return PLC_PROOF_VISIBLE;
+}
+
+/* Ends a row of proofs: nothing is pinned or locked any more. */
+void
+plc_prove_end(PlcProver *prover)
+{
+	if (BufferIsValid(prover->buffer))
+		UnlockReleaseBuffer(prover->buffer);
+	prover->buffer = InvalidBuffer;
 }
 
 /* The first full transaction id, not below "next", whose low half is xmin. */

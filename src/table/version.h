@@ -32,8 +32,20 @@ typedef enum PlcProof
 	PLC_PROOF_LOST_PAGE			/* its page is not where it was: ask the index */
 } PlcProof;
 
-extern PlcProof plc_version_prove(const PlcVersion *version, Relation relation, Snapshot snapshot,
-								  uint64 next_xid, HeapTuple *copy);
+/* Proofs in a row: versions on one page are proven under one lock of it. */
+typedef struct PlcProver
+{
+	Relation	relation;
+	Snapshot	snapshot;
+	uint64		next_xid;		/* read after the snapshot was taken */
+	Buffer		buffer;			/* pinned and locked, or InvalidBuffer */
+	uint32		block;			/* of that buffer */
+} PlcProver;
+
+extern void plc_prove_begin(PlcProver *prover, Relation relation, Snapshot snapshot,
+							uint64 next_xid);
+extern PlcProof plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy);
+extern void plc_prove_end(PlcProver *prover);
 extern bool plc_version_of_tuple(HeapTuple tuple, Buffer buffer, uint64 next_xid,
 								 PlcVersion *version);
 extern bool plc_version_same(const PlcVersion *a, const PlcVersion *b);
