@@ -46,6 +46,7 @@ plan() {
 
 prepare() {
     choose_user
+    ensure_user
     choose_server
     install_server perl libipc-run-perl libpq-dev gdb
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/plc-tests.XXXXXX")
@@ -143,8 +144,11 @@ show_failure() {
     [ "$status" -ne 124 ] || say "Stopped after $STEP_LIMIT seconds."
     show_tail "$log" 40
     [ "$step" != installcheck ] || while read -r file; do
-        show_tail "$file" 60
-    done < <(find test/regress test/isolation \( -name regression.diffs -o -name postmaster.log \) -size +0)
+        show_tail "$file" 100
+    done < <(find test/regress/output test/isolation/output -name regression.diffs -size +0)
+    [ "$step" != installcheck ] || while read -r file; do
+        show_tail "$file" 20
+    done < <(find test/regress/output test/isolation/output -path '*/log/*.log' -size +0)
     [ "$step" != tap ] || while read -r file; do
         show_tail "$file" 30
     done < <(logs_of_failed_scripts)

@@ -16,7 +16,8 @@ done
 
 # Messages
 
-say() { printf '%s\n' "$*"; }
+# say LINE...
+say() { printf '%s\n' "$@"; }
 
 # die MESSAGE [HINT]
 die() {
@@ -44,11 +45,14 @@ choose_user() {
     elif [ "${SUDO_USER:-root}" != root ]; then
         RUN_USER=$SUDO_USER
     else
-        RUN_USER=pg_local_cache
-        id "$RUN_USER" >/dev/null 2>&1 && return
-        useradd --system --user-group --home-dir /nonexistent --shell /usr/sbin/nologin "$RUN_USER"
-        say "Made the system user $RUN_USER, since a server cannot run as root (userdel $RUN_USER removes it)."
+        RUN_USER=local_cache # initdb forbids names that begin with pg_
     fi
+}
+
+ensure_user() {
+    ! id "$RUN_USER" >/dev/null 2>&1 || return 0
+    useradd --system --user-group --home-dir /nonexistent --shell /usr/sbin/nologin "$RUN_USER"
+    say "Made the system user $RUN_USER, since a server cannot run as root (userdel $RUN_USER removes it)."
 }
 
 as_user() {
@@ -161,13 +165,20 @@ copy_source() {
 # Gives what root made to RUN_USER.
 own() { [ "$EUID" -ne 0 ] || chown -R "$RUN_USER": "$1"; }
 
+# server_pid DATA prints the process that serves this data directory, if one does.
+server_pid() {
+    local pid
+
+    pid=$(head -n 1 "$1/postmaster.pid" 2>/dev/null) && [ "$(readlink "/proc/$pid/cwd")" = "$1" ] && echo "$pid"
+}
+
 # Stops every server whose data is below FOLDER, and waits until it is gone.
 stop_servers() {
     local file pid
 
     while read -r -d '' file; do
-        pid=$(head -n 1 "$file")
-        [ "$(readlink "/proc/$pid/cwd")" = "${file%/*}" ] || continue
-        kill -QUIT "$pid" && timeout 30 tail --pid="$pid" -f /dev/null
+        pid=$(server_pid "${file%/*}") || continue
+        kill -INT "$pid" || continue # fast shutdown
+        timeout 30 tail --pid="$pid" -f /dev/null || kill -QUIT "$pid" || true
     done < <(find "$1" -name postmaster.pid -print0 2>/dev/null)
 }

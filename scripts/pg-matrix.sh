@@ -2,11 +2,11 @@
 # Builds and tests on PostgreSQL versions that Debian 12 does not carry, each in a small Debian of its own.
 #
 #   scripts/pg-matrix.sh                   17 and 18: build, install, make installcheck
-#   scripts/pg-matrix.sh 18                only 18
+#   scripts/pg-matrix.sh 18                only 18; 15 is there too, as a Debian 12 where nothing was installed before
 #   scripts/pg-matrix.sh --build           only compile, to see errors early (seconds, once the roots are made)
 #   scripts/pg-matrix.sh 17 -- tap unit    other steps of run-tests.sh; "-- all" for all
 #
-# As root.  The Debians stay in PLC_MATRIX_DIR (default /var/tmp/pg_local_cache-matrix), about 1.5 GB each, for the
+# As root.  The Debians stay in PLC_MATRIX_DIR (default /var/tmp/pg_local_cache-matrix), about 2 GB each, for the
 # next time.  Nothing is mounted where others see it, and no process outlives its run: each works in mount and
 # process namespaces of its own.
 set -euo pipefail
@@ -43,9 +43,10 @@ main() {
 
 suite_of() {
     case $1 in
+        15) echo bookworm ;;
         17) echo trixie ;;
         18) echo sid ;;
-        *) die "no Debian suite is known for PostgreSQL \"$1\"" "Versions: 17 18" ;;
+        *) die "no Debian suite is known for PostgreSQL \"$1\"" "Versions: 15 17 18" ;;
     esac
 }
 
