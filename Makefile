@@ -56,7 +56,7 @@ unit-asan:
 unit-tsan:
 	$(MAKE) -C test/unit tsan
 tap:
-	cd test/tap && PG_CONFIG=$(PG_CONFIG) prove -I lib $(if $(PROVE_TESTS),$(PROVE_TESTS),t/)
+	cd test/tap && PG_CONFIG=$(PG_CONFIG) prove -I lib $(or $(PROVE_TESTS),t/*.pl)
 headercheck:
 	scripts/headercheck.sh $(PG_CONFIG)
 doccheck:
