@@ -27,11 +27,10 @@ start() {
         how_to_go_on
         return
     fi
-    STEP="Preparing"
-    trap report_failure EXIT
     install_server
     ensure_user
     make_folder
+    trap report_failure EXIT
     build
     start_server
     show

@@ -111,18 +111,17 @@ without_main_cluster() {
 # Sets PG_CONFIG, PGVERSION and BINDIR.  An installed server is preferred to one that could be installed.
 choose_server() {
     if [ -n "${PG_CONFIG:-}" ]; then
-        PG_CONFIG=$(command -v "$PG_CONFIG") || die "PG_CONFIG is not a program"
+        command -v "$PG_CONFIG" >/dev/null || die "PG_CONFIG: there is no program \"$PG_CONFIG\""
         PGVERSION=$("$PG_CONFIG" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
     else
         : "${PGVERSION:=$(installed_version)}"
         : "${PGVERSION:=$(offered_version)}"
         PG_CONFIG=/usr/lib/postgresql/$PGVERSION/bin/pg_config
     fi
-    case " $VERSIONS " in
-        *" $PGVERSION "*) ;;
-        *) die "no PostgreSQL of versions $VERSIONS found${PGVERSION:+ (but $PGVERSION)}" \
-            "Set PGVERSION to the one to use, or PG_CONFIG to its pg_config." ;;
-    esac
+    [ -n "$PGVERSION" ] ||
+        die "no PostgreSQL found, neither installed nor as a package" "Set PG_CONFIG to the pg_config of a server."
+    [[ " $VERSIONS " == *" $PGVERSION "* ]] ||
+        die "PostgreSQL $PGVERSION is not supported" "Set PGVERSION or PG_CONFIG to one of $VERSIONS."
     export PG_CONFIG
 }
 

@@ -61,7 +61,8 @@ test_version() {
     make_root "$root"
     rm -rf "$root/src" "$root"/tmp/plc-tests.*
     copy_source "$root/src"
-    enter "$root" env PGVERSION="$version" /src/run-tests.sh "$@" 2>&1 | tee "$log" || true
+    enter "$root" env PGVERSION="$version" /src/run-tests.sh "$@" >"$log" 2>&1
+    tail --pid="$INSIDE" --lines=+1 --follow "$log"
     read -r passed failed < <(sed -n '$s/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$log") || true
     PASSED=$((PASSED + ${passed:-0}))
     FAILED=$((FAILED + ${failed:-1})) # no result is a failure
@@ -81,19 +82,24 @@ make_root() {
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # no package starts a service in there
     chmod +x "$root/usr/sbin/policy-rc.d"
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-    enter "$root" dpkg --configure --pending >"$root.log" 2>&1 ||
+    enter "$root" dpkg --configure --pending >"$root.log" 2>&1
+    wait "$INSIDE" ||
         { tail -n 20 "$root.log" && die "half-installed packages in $root could not be configured"; }
 }
 
-# enter ROOT COMMAND...: the kernel unmounts and ends everything when the command ends.
-# Packages need /proc to be configured (systemd-tmpfiles), servers need /dev/shm.
+# enter ROOT COMMAND... starts the command in the root; INSIDE is the process to wait for.  When it ends, or is killed,
+# the kernel ends everything in there and unmounts.  Packages need /proc to be configured, servers need /dev/shm.
 enter() {
     # shellcheck disable=SC2016
     unshare --mount --pid --fork --kill-child bash -c '
         set -e
         mount -t proc proc "$1/proc"
         mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
-        exec chroot "$@"' enter "$@" </dev/null
+        exec chroot "$@"' enter "$@" </dev/null &
+    INSIDE=$!
 }
 
+leave() { [ -z "${INSIDE:-}" ] || kill -KILL "$INSIDE" 2>/dev/null || true; }
+
+trap leave EXIT
 main "$@"
