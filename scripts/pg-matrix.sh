@@ -76,7 +76,8 @@ make_root() {
         rm -rf --one-file-system "$root"
         mkdir -p "$MATRIX_DIR"
         say "Making a Debian ${root##*/}"
-        debootstrap --variant=minbase "${root##*/}" "$root" "$MIRROR" >"$root.log" 2>&1 ||
+        isolate debootstrap --variant=minbase "${root##*/}" "$root" "$MIRROR" >"$root.log" 2>&1
+        wait "$INSIDE" ||
             { tail -n 20 "$root.log" && die "debootstrap failed, see $root.log"; }
     fi
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # no package starts a service in there
@@ -87,15 +88,20 @@ make_root() {
         { tail -n 20 "$root.log" && die "half-installed packages in $root could not be configured"; }
 }
 
-# enter ROOT COMMAND... starts the command in the root; INSIDE is the process to wait for.  When it ends, or is killed,
-# the kernel ends everything in there and unmounts.  Packages need /proc to be configured, servers need /dev/shm.
+# enter ROOT COMMAND...  Packages need /proc to be configured, servers need /dev/shm.
 enter() {
     # shellcheck disable=SC2016
-    unshare --mount --pid --fork --kill-child bash -c '
+    isolate bash -c '
         set -e
         mount -t proc proc "$1/proc"
         mount -t tmpfs -o mode=1777 tmpfs "$1/dev/shm"
-        exec chroot "$@"' enter "$@" </dev/null &
+        exec chroot "$@"' enter "$@"
+}
+
+# Starts the command; INSIDE is the process to wait for.  When that one ends, or is killed, the kernel ends everything
+# that it started and undoes its mounts.
+isolate() {
+    unshare --mount --mount-proc --pid --fork --kill-child "$@" </dev/null &
     INSIDE=$!
 }
 
