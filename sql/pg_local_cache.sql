@@ -43,9 +43,10 @@ RETURNS json LANGUAGE c STRICT STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 
 COMMENT ON FUNCTION local_cache.mget_json(regclass, anyarray)
     IS 'rows by key as one JSON array, in the order of the keys; null for a missing row';
 
-CREATE FUNCTION local_cache.mget_rows(row_type anyelement, key_values anyarray)
+-- anyelement and anyarray would have to agree; anycompatiblearray is a family of its own.
+CREATE FUNCTION local_cache.mget_rows(row_type anyelement, key_values anycompatiblearray)
 RETURNS SETOF anyelement LANGUAGE c STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'plc_mget_rows';
-COMMENT ON FUNCTION local_cache.mget_rows(anyelement, anyarray)
+COMMENT ON FUNCTION local_cache.mget_rows(anyelement, anycompatiblearray)
     IS 'rows by key as typed rows, called as mget_rows(NULL::schema.table, keys), in the order of the keys; a null row for a missing one';
 
 -- Watching
@@ -79,7 +80,7 @@ COMMENT ON VIEW local_cache.tables IS 'the attached tables with their counters s
 GRANT SELECT ON local_cache.tables TO PUBLIC;
 
 CREATE FUNCTION local_cache.stats()
-RETURNS jsonb LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'plc_stats';
+RETURNS jsonb LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'plc_stats_json';
 COMMENT ON FUNCTION local_cache.stats() IS 'all counters of the server since it started, as one JSON object';
 
 CREATE FUNCTION local_cache.metrics(

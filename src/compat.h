@@ -1,0 +1,95 @@
+/*
+ * compat.h
+ *		All that differs between the server's major versions.
+ *
+ * No other file tests PG_VERSION_NUM.
+ */
+#ifndef PLC_COMPAT_H
+#define PLC_COMPAT_H
+
+#include "access/genam.h"
+#include "access/transam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
+#include "storage/bufmgr.h"
+#include "utils/acl.h"
+#include "utils/rel.h"
+
+#if PG_VERSION_NUM < 150000
+#error "pg_local_cache needs PostgreSQL 15 or later"
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* 16 renamed a relation's file identity, and the type of its number */
+#if PG_VERSION_NUM >= 160000
+#define plc_rel_spc(rel)		((rel)->rd_locator.spcOid)
+#define plc_rel_db(rel)			((rel)->rd_locator.dbOid)
+#define plc_rel_number(rel)		((rel)->rd_locator.relNumber)
+#define plc_read_recent_buffer(rel, block, buffer) \
+	ReadRecentBuffer((rel)->rd_locator, MAIN_FORKNUM, block, buffer)
+#else
+#define plc_rel_spc(rel)		((rel)->rd_node.spcNode)
+#define plc_rel_db(rel)			((rel)->rd_node.dbNode)
+#define plc_rel_number(rel)		((rel)->rd_node.relNode)
+#define plc_read_recent_buffer(rel, block, buffer) \
+	ReadRecentBuffer((rel)->rd_node, MAIN_FORKNUM, block, buffer)
+#endif
+
+/* 16 folded the privilege checks of object kinds into one function */
+#if PG_VERSION_NUM >= 160000
+#define plc_owns_relation(relid, role) object_ownercheck(RelationRelationId, relid, role)
+#define plc_owns_database(dbid, role) object_ownercheck(DatabaseRelationId, dbid, role)
+#define plc_namespace_usage(nspid, role) object_aclcheck(NamespaceRelationId, nspid, role, ACL_USAGE)
+#else
+#define plc_owns_relation(relid, role) pg_class_ownercheck(relid, role)
+#define plc_owns_database(dbid, role) pg_database_ownercheck(dbid, role)
+#define plc_namespace_usage(nspid, role) pg_namespace_aclcheck(nspid, role, ACL_USAGE)
+#endif
+
+/* 18 wants to instrument index scans */
+static inline IndexScanDesc
+plc_index_beginscan(Relation heap, Relation index, Snapshot snapshot, int nkeys)
+{
+#if PG_VERSION_NUM >= 180000
+	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0);
+#else
+	return index_beginscan(heap, index, snapshot, nkeys, 0);
+#endif
+}
+
+/*
+ * The next transaction id to be assigned, with its epoch.
+ *
+ * Where eight bytes are read in one piece no lock is needed: the caller has
+ * taken a snapshot before, which orders this load behind the assignment of
+ * every xid that the snapshot sees, and only that matters (see version.c).
+ */
+static inline uint64
+plc_next_full_xid(void)
+{
+#ifndef PG_HAVE_8BYTE_SINGLE_COPY_ATOMICITY
+	return U64FromFullTransactionId(ReadNextFullTransactionId());
+#elif PG_VERSION_NUM >= 170000
+	return ((volatile TransamVariablesData *) TransamVariables)->nextXid.value;
+#else
+	return ((volatile VariableCacheData *) ShmemVariableCache)->nextXid.value;
+#endif
+}
+
+/* 18 has columns that exist only in the query */
+static inline bool
+plc_attribute_is_virtual(Form_pg_attribute attribute)
+{
+#if PG_VERSION_NUM >= 180000
+	return attribute->attgenerated == ATTRIBUTE_GENERATED_VIRTUAL;
+#else
+	return false;
+#endif
+}
+
+#endif							/* PLC_COMPAT_H */

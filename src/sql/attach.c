@@ -1,0 +1,228 @@
+/*
+ * attach.c
+ *		attach_table, detach_table and invalidate.
+ *
+ * Attaching writes a row of local_cache.mapping and nothing else: no trigger,
+ * no privilege, no lock that outlasts a SELECT's.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_index.h"
+#include "commands/dbcommands.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "stats.h"
+#include "table/eligible.h"
+#include "table/entries.h"
+#include "table/mapping.h"
+#include "table/table.h"
+
+PG_FUNCTION_INFO_V1(plc_attach_table);
+PG_FUNCTION_INFO_V1(plc_detach_table);
+PG_FUNCTION_INFO_V1(plc_invalidate);
+
+static void
+check_owner(Relation relation)
+{
+	if (!plc_owns_relation(RelationGetRelid(relation), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relation->rd_rel->relkind),
+					   RelationGetRelationName(relation));
+}
+
+/*
+ * A namespace stands before a colon in keys of Redis clients, so it must not
+ * hold what ends it there, nor look like the long form of a key.
+ */
+static void
+check_namespace(const char *name)
+{
+	if (*name == '\0' || strlen(name) >= NAMEDATALEN || strcmp(name, "CRUD") == 0 ||
+		strpbrk(name, ": {}\t\r\n") != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("namespace \"%s\" is not valid", name),
+				 errdetail("A namespace has 1 to %d bytes, no colon, brace or white space, and is not CRUD.",
+						   NAMEDATALEN - 1)));
+}
+
+/* The names of the columns of an index, in its order; NIL for the primary key. */
+static List *
+key_column_names(Relation relation, Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_index form;
+	List	   *names = NIL;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u", index);
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	for (int i = 0; i < form->indnkeyatts && !form->indisprimary; i++)
+		names = lappend(names, pstrdup(NameStr(TupleDescAttr(RelationGetDescr(relation),
+															 form->indkey.values[i] - 1)->attname)));
+	ReleaseSysCache(tuple);
+	return names;
+}
+
+/* Refuses what can never be served; finds the key columns for the mapping. */
+static List *
+check_eligible(Relation relation, Oid key_index)
+{
+	PlcRefusal	refusal = plc_eligible_relation(relation);
+
+	if (refusal != PLC_ELIGIBLE)
+		plc_eligible_refuse(refusal, relation, InvalidOid);
+	if (OidIsValid(key_index))
+		refusal = plc_eligible_index(relation, key_index);
+	else
+		refusal = plc_eligible_find_index(relation, NIL, &key_index);
+	if (refusal != PLC_ELIGIBLE)
+		plc_eligible_refuse(refusal, relation, key_index);
+	return key_column_names(relation, key_index);
+}
+
+/* CRUD:app.public.items:{"id":<id>} */
+static char *
+wire_key_template(Relation relation, const PlcTable *table)
+{
+	StringInfoData key;
+
+	initStringInfo(&key);
+	appendStringInfo(&key, "CRUD:%s.%s.%s:{", get_database_name(MyDatabaseId),
+					 get_namespace_name(RelationGetNamespace(relation)),
+					 RelationGetRelationName(relation));
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(&key, ',');
+		escape_json(&key, table->columns[i].name);
+		appendStringInfo(&key, ":<%s>", table->columns[i].name);
+	}
+	appendStringInfoChar(&key, '}');
+	return key.data;
+}
+
+static void
+append_field(StringInfo json, const char *name, const char *value)
+{
+	appendStringInfo(json, ",\"%s\":", name);
+	if (value == NULL)
+		appendStringInfoString(json, "null");
+	else
+		escape_json(json, value);
+}
+
+/* Why this table's rows are not cached now, or NULL. */
+static const char *
+not_cached_because(Relation relation, const PlcTable *table)
+{
+	const char *reason = plc_table_uncacheable(table);
+
+	if (reason == NULL && relation->rd_rel->relrowsecurity)
+		reason = "row security is enabled: roles that it applies to are answered by a query";
+	return reason;
+}
+
+/* What attach_table answers. */
+static Datum
+describe(Relation relation, const PlcTable *table)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoString(&json, "{\"relation\":");
+	escape_json(&json, quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+												  RelationGetRelationName(relation)));
+	appendStringInfoString(&json, ",\"key_columns\":[");
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(&json, ',');
+		escape_json(&json, table->columns[i].name);
+	}
+	appendStringInfoChar(&json, ']');
+	append_field(&json, "key_index", get_rel_name(table->index));
+	append_field(&json, "key", wire_key_template(relation, table));
+	append_field(&json, "namespace", table->namespace_name);
+	appendStringInfo(&json, ",\"writable\":%s", table->writable ? "true" : "false");
+	appendStringInfo(&json, ",\"cacheable\":%s",
+					 plc_table_uncacheable(table) == NULL ? "true" : "false");
+	append_field(&json, "reason", not_cached_because(relation, table));
+	appendStringInfoChar(&json, '}');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+Datum
+plc_attach_table(PG_FUNCTION_ARGS)
+{
+	PlcMapping	mapping;
+	Relation	relation;
+	Datum		result;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("\"%s\" of attach_table must not be null",
+						PG_ARGISNULL(0) ? "relation" : "writable")));
+	relation = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	check_owner(relation);
+	mapping.writable = PG_GETARG_BOOL(1);
+	mapping.namespace_name = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
+	if (mapping.namespace_name != NULL)
+		check_namespace(mapping.namespace_name);
+	mapping.key_columns = check_eligible(relation, PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3));
+
+	plc_mapping_write(RelationGetRelid(relation), &mapping);
+	CommandCounterIncrement();
+
+	plc_table_enter();
+	result = describe(relation, plc_table_get(relation));
+	plc_table_leave();
+	relation_close(relation, NoLock);
+	return result;
+}
+
+Datum
+plc_detach_table(PG_FUNCTION_ARGS)
+{
+	Relation	relation = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	Oid			relid = RelationGetRelid(relation);
+	bool		detached;
+
+	check_owner(relation);
+	detached = plc_mapping_delete(relid);
+	relation_close(relation, NoLock);
+	plc_entries_forget(relid);
+	plc_stats_release(relid);
+	PG_RETURN_BOOL(detached);
+}
+
+Datum
+plc_invalidate(PG_FUNCTION_ARGS)
+{
+	Relation	relation;
+
+	if (PG_ARGISNULL(0))
+	{
+		if (!plc_owns_database(MyDatabaseId, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
+		PG_RETURN_INT64(plc_entries_forget(InvalidOid));
+	}
+	relation = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	check_owner(relation);
+	relation_close(relation, NoLock);
+	PG_RETURN_INT64(plc_entries_forget(PG_GETARG_OID(0)));
+}

@@ -1,0 +1,247 @@
+/*
+ * report.c
+ *		What the cache says of itself: stats, metrics, table_stats, health.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+#include "compat.h"
+#include "guc.h"
+#include "shmem.h"
+#include "stats.h"
+#include "table/eligible.h"
+#include "table/entries.h"
+#include "table/mapping.h"
+#include "table/table.h"
+
+PG_FUNCTION_INFO_V1(plc_table_stats);
+PG_FUNCTION_INFO_V1(plc_stats_json);
+PG_FUNCTION_INFO_V1(plc_metrics);
+PG_FUNCTION_INFO_V1(plc_health);
+
+/* ---------- counters ---------- */
+
+Datum
+plc_table_stats(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	HTAB	   *occupancy = plc_entries_occupancy();
+	int			ntables;
+	PlcTableCounts *tables = plc_stats_collect(&ntables);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < ntables; i++)
+	{
+		Datum		values[1 + PLC_NCOUNTERS + 2];
+		bool		nulls[lengthof(values)] = {false};
+		PlcOccupancy *occupied = hash_search(occupancy, &tables[i].relid, HASH_FIND, NULL);
+
+		values[0] = ObjectIdGetDatum(tables[i].relid);
+		for (int c = 0; c < PLC_NCOUNTERS; c++)
+			values[1 + c] = Int64GetDatum(tables[i].counts.n[c]);
+		values[1 + PLC_NCOUNTERS] = Int64GetDatum(occupied ? occupied->entries : 0);
+		values[2 + PLC_NCOUNTERS] = Int64GetDatum(occupied ? occupied->bytes : 0);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* One counter of the whole server. */
+typedef struct Metric
+{
+	const char *name;
+	uint64		value;
+} Metric;
+
+#define NMETRICS	(PLC_NCOUNTERS + 8)
+
+static void
+collect_metrics(Metric *metrics)
+{
+	PlcCounts	totals;
+	PlcStoreCounts store;
+	int			n = 0;
+
+	plc_stats_totals(&totals);
+	plc_entries_totals(&store);
+	for (int c = 0; c < PLC_NCOUNTERS; c++)
+		metrics[n++] = (Metric) {plc_counter_names[c], totals.n[c]};
+	metrics[n++] = (Metric) {"entries", store.items};
+	metrics[n++] = (Metric) {"bytes", store.bytes};
+	metrics[n++] = (Metric) {"inserted", store.inserted};
+	metrics[n++] = (Metric) {"evicted", store.evicted};
+	metrics[n++] = (Metric) {"displaced", store.displaced};
+	metrics[n++] = (Metric) {"promoted", store.promoted};
+	metrics[n++] = (Metric) {"returned", store.returned};
+	metrics[n++] = (Metric) {"memory", plc_store == NULL ? 0 : (uint64) plc_guc_memory * 1024};
+	Assert(n == NMETRICS);
+}
+
+Datum
+plc_metrics(PG_FUNCTION_ARGS)
+{
+	Metric		metrics[NMETRICS];
+	Datum		values[NMETRICS];
+	bool		nulls[NMETRICS] = {false};
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts != NMETRICS)
+		elog(ERROR, "function metrics does not match this library");
+	collect_metrics(metrics);
+	for (int i = 0; i < NMETRICS; i++)
+		values[i] = Int64GetDatum(metrics[i].value);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * The counters under their own names, then the four sums that monitoring of
+ * caches asks for first.
+ */
+Datum
+plc_stats_json(PG_FUNCTION_ARGS)
+{
+	Metric		metrics[NMETRICS];
+	StringInfoData json;
+	uint64		bypasses = 0;
+
+	collect_metrics(metrics);
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '{');
+	for (int i = 0; i < NMETRICS; i++)
+	{
+		appendStringInfo(&json, "\"%s\":" UINT64_FORMAT ",", metrics[i].name, metrics[i].value);
+		if (i >= PLC_COUNT_BYPASS_DISABLED && i < PLC_NCOUNTERS)
+			bypasses += metrics[i].value;
+	}
+	appendStringInfo(&json,
+					 "\"sql_cache_hits\":" UINT64_FORMAT ",\"sql_cache_misses\":" UINT64_FORMAT
+					 ",\"sql_cache_fills\":" UINT64_FORMAT ",\"sql_cache_bypasses\":" UINT64_FORMAT "}",
+					 metrics[PLC_COUNT_HITS].value, metrics[PLC_COUNT_MISSES].value,
+					 metrics[PLC_COUNT_PUBLISHES].value, bypasses);
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+/* ---------- health ---------- */
+
+/* Why nothing at all is cached for this session, or NULL. */
+static const char *
+not_caching_because(void)
+{
+	if (plc_store == NULL)
+		return "the library is not in shared_preload_libraries: rows are read through the index";
+	if (!plc_guc_enabled)
+		return "pg_local_cache.enabled is off: rows are read through the index";
+	return NULL;
+}
+
+/* What is the matter with reading this table by key, or NULL. */
+static const char *
+table_trouble(Relation relation)
+{
+	PlcMapping	mapping;
+	PlcShape	shape;
+	Oid			index;
+
+	if (!plc_mapping_read(RelationGetRelid(relation), &mapping))
+		return NULL;
+	if (plc_eligible_find_index(relation, mapping.key_columns, &index) != PLC_ELIGIBLE)
+		return mapping.key_columns == NIL ? "no usable primary key" : "no usable index on the key columns";
+	plc_shape_make(relation, &shape);
+	return shape.uncacheable;
+}
+
+static void
+append_string_or_null(StringInfo json, const char *name, const char *value)
+{
+	appendStringInfo(json, "\"%s\":", name);
+	if (value == NULL)
+		appendStringInfoString(json, "null");
+	else
+		escape_json(json, value);
+}
+
+/*
+ * A table that some DDL has locked is not waited for: health() must answer
+ * when something is wrong.
+ */
+static void
+append_table(StringInfo json, Oid relid)
+{
+	Relation	relation;
+	const char *trouble = "locked by another session";
+
+	appendStringInfoChar(json, '{');
+	if (ConditionalLockRelationOid(relid, AccessShareLock))
+	{
+		relation = try_relation_open(relid, NoLock);
+		trouble = relation == NULL ? "dropped" : table_trouble(relation);
+		if (relation != NULL)
+			relation_close(relation, NoLock);
+		UnlockRelationOid(relid, AccessShareLock);
+	}
+	append_string_or_null(json, "relation",
+						  DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(relid))));
+	appendStringInfo(json, ",\"cacheable\":%s,", trouble == NULL ? "true" : "false");
+	append_string_or_null(json, "reason", trouble);
+	appendStringInfoChar(json, '}');
+}
+
+static void
+append_tables(StringInfo json)
+{
+	List	   *relids = plc_mapping_relations();
+	ListCell   *cell;
+	bool		first = true;
+
+	appendStringInfoString(json, "\"tables\":[");
+	foreach(cell, relids)
+	{
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(cell))))
+			continue;
+		if (!first)
+			appendStringInfoChar(json, ',');
+		first = false;
+		append_table(json, lfirst_oid(cell));
+	}
+	appendStringInfoChar(json, ']');
+}
+
+Datum
+plc_health(PG_FUNCTION_ARGS)
+{
+	StringInfoData json;
+	PlcCounts	totals;
+	const char *reason = not_caching_because();
+
+	plc_stats_totals(&totals);
+	if (totals.n[PLC_COUNT_VERIFY_FAILURES] > 0)
+		reason = "rows in the cache differed from the stored rows: see verify_failures and the server log";
+
+	initStringInfo(&json);
+	appendStringInfo(&json, "{\"status\":\"%s\",", reason == NULL ? "ok" : "degraded");
+	append_string_or_null(&json, "reason", reason);
+	appendStringInfo(&json, ",\"version\":\"%s\",\"preloaded\":%s,\"enabled\":%s,\"memory\":" UINT64_FORMAT ",",
+					 PLC_VERSION, plc_store == NULL ? "false" : "true",
+					 plc_guc_enabled ? "true" : "false",
+					 plc_store == NULL ? UINT64CONST(0) : (uint64) plc_guc_memory * 1024);
+	append_tables(&json);
+	appendStringInfoChar(&json, '}');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}

@@ -1,0 +1,102 @@
+/*
+ * fetch.c
+ *		Rows by key through the index: what the cache falls back on.
+ *
+ * One index scan serves all keys of a call, started anew for each.  No
+ * executor and no SPI.  Predicate locks and conflict checks of SERIALIZABLE
+ * are those of any index scan.  An error leaves nothing behind: relations,
+ * buffers and memory belong to the resource owner and the memory context.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "catalog/pg_index.h"
+#include "executor/executor.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "table/fetch.h"
+
+/* Prepares fetches; opens nothing yet. */
+void
+plc_fetch_begin(PlcFetch *fetch, PlcTable *table, Relation heap, Snapshot snapshot)
+{
+	fetch->table = table;
+	fetch->heap = heap;
+	fetch->snapshot = snapshot;
+	fetch->index = NULL;
+}
+
+static void
+open_index(PlcFetch *fetch)
+{
+	PlcTable   *table = fetch->table;
+
+	fetch->index = index_open(table->index, AccessShareLock);
+	fetch->scan = plc_index_beginscan(fetch->heap, fetch->index, fetch->snapshot, table->ncolumns);
+	fetch->slot = table_slot_create(fetch->heap, NULL);
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		PlcKeyColumn *column = &table->columns[i];
+
+		ScanKeyEntryInitializeWithInfo(&fetch->keys[i], 0, i + 1, BTEqualStrategyNumber,
+									   column->opcintype, column->collation, &column->equality, 0);
+	}
+}
+
+/*
+ * The row with this key that the snapshot sees, or NULL.  It stays in the slot
+ * until the next fetch.
+ */
+TupleTableSlot *
+plc_fetch_row(PlcFetch *fetch, const Datum *values)
+{
+	if (fetch->index == NULL)
+		open_index(fetch);
+	for (int i = 0; i < fetch->table->ncolumns; i++)
+		fetch->keys[i].sk_argument = values[i];
+
+	index_rescan(fetch->scan, fetch->keys, fetch->table->ncolumns, NULL, 0);
+	if (!index_getnext_slot(fetch->scan, ForwardScanDirection, fetch->slot))
+		return NULL;
+	return fetch->slot;
+}
+
+/* Closes what was opened. */
+void
+plc_fetch_end(PlcFetch *fetch)
+{
+	if (fetch->index == NULL)
+		return;
+	ExecDropSingleTupleTableSlot(fetch->slot);
+	index_endscan(fetch->scan);
+	index_close(fetch->index, AccessShareLock);
+}
+
+/*
+ * May the index be used by this transaction?  One that was built over broken
+ * HOT chains must not be by snapshots from before it; the planner has the same
+ * test.
+ */
+bool
+plc_fetch_usable(const PlcTable *table)
+{
+	HeapTuple	tuple;
+	bool		usable;
+
+	if (likely(!table->index_checkxmin))
+		return true;
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(table->index));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	usable = !((Form_pg_index) GETSTRUCT(tuple))->indcheckxmin ||
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(tuple->t_data), TransactionXmin);
+	ReleaseSysCache(tuple);
+	return usable;
+}

@@ -1,0 +1,126 @@
+/*
+ * query.c
+ *		Rows by key through an ordinary query.
+ *
+ * For what only the planner and the executor can do: row security policies,
+ * virtual generated columns, an index that this snapshot must not use.  The
+ * query runs read-only, hence under the caller's snapshot, once a key; it is
+ * planned once a call.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "catalog/pg_operator.h"
+
+#include "compat.h"
+#include "table/query.h"
+
+/* The operator's name with its schema, as in OPERATOR(pg_catalog.=). */
+static void
+append_operator(StringInfo sql, Oid operator)
+{
+	char	   *name = get_opname(operator);
+	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	Oid			schema = ((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace;
+
+	ReleaseSysCache(tuple);
+	appendStringInfo(sql, " OPERATOR(%s.%s) ", quote_identifier(get_namespace_name(schema)), name);
+}
+
+/* SELECT what FROM ONLY table t WHERE column = $1 AND … */
+static SPIPlanPtr
+prepare(PlcTable *table, Relation relation, const char *what)
+{
+	StringInfoData sql;
+	Oid			types[INDEX_MAX_KEYS];
+	SPIPlanPtr	plan;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s FROM ONLY %s AS t WHERE ", what,
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+												RelationGetRelationName(relation)));
+	for (int i = 0; i < table->ncolumns; i++)
+	{
+		PlcKeyColumn *column = &table->columns[i];
+
+		types[i] = column->type;
+		appendStringInfo(&sql, "%st.%s", i > 0 ? " AND " : "", quote_identifier(column->name));
+		append_operator(&sql, column->equality_operator);
+		appendStringInfo(&sql, "$%d", i + 1);
+	}
+	plan = SPI_prepare(sql.data, table->ncolumns, types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare query on table \"%s\": %s",
+			 RelationGetRelationName(relation), SPI_result_code_string(SPI_result));
+	return plan;
+}
+
+/* The first column of the only row; false if there is no row. */
+static bool
+execute(SPIPlanPtr plan, Datum *values, Datum *result)
+{
+	bool		isnull;
+	int			rc = SPI_execute_plan(plan, values, NULL, true, 1);
+
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "could not read a row by its key: %s", SPI_result_code_string(rc));
+	if (SPI_processed == 0)
+		return false;
+	*result = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	return !isnull;
+}
+
+static void
+sink_json(PlcSink *sink, Datum json)
+{
+	text	   *packed = DatumGetTextPP(json);
+	uint32		len = VARSIZE_ANY_EXHDR(packed);
+
+	memcpy(sink->room(sink, len), VARDATA_ANY(packed), len);
+	sink->keep(sink, len);
+}
+
+static void
+sink_composite(PlcSink *sink, Datum composite, TupleDesc desc)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(composite);
+	HeapTupleData tuple;
+
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = header;
+	sink->tuple(sink, &tuple, desc);
+}
+
+/* Gives the rows of all keys to the sink, in order. */
+void
+plc_query_rows(PlcTable *table, Relation relation, const PlcKeys *keys, PlcSink *sink)
+{
+	bool		json = sink->wants == PLC_ENTRY_JSON;
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = prepare(table, relation, json ? "pg_catalog.row_to_json(t)" : "t");
+	for (int i = 0; i < keys->nkeys; i++)
+	{
+		Datum		result;
+
+		if (keys->nulls[i] || !execute(plan, &keys->values[i * keys->ncolumns], &result))
+			sink->absent(sink);
+		else if (json)
+			sink_json(sink, result);
+		else
+			sink_composite(sink, result, RelationGetDescr(relation));
+		SPI_freetuptable(SPI_tuptable);
+	}
+	SPI_finish();
+}

@@ -1,0 +1,409 @@
+/*
+ * shape.c
+ *		All that the text of a row depends on besides the tuple.
+ *
+ * The text of a row version never changes, provided that the catalogs and the
+ * settings that its types read do not.  A shape is a hash over the former and
+ * a set of the latter; the fingerprint joins the hash with the values that the
+ * settings have now.  Fingerprints are part of an entry's key, so sessions
+ * with different settings each find their own text, and DDL that changes the
+ * text without touching the table (ALTER TYPE … RENAME VALUE takes no lock on
+ * it) makes the old entries unfindable.
+ *
+ * A reader computes the fingerprint after it has taken in the invalidations:
+ * these are sent after a commit becomes visible and before it is acknowledged,
+ * so whoever reads after the acknowledgement sees the new shape, and nothing
+ * that a publisher checks could promise that (rule P8).
+ *
+ * What is walked: the columns; into domains, composite types, enums, arrays
+ * and ranges.  json.c treats dates in JSON and dates inside of the text of a
+ * range differently, hence "in_text".  Base types:
+ *
+ *	- the server's own are listed in builtin_settings(), each with the settings
+ *	  that its output reads.  A type that is not listed is not understood.
+ *	- others are understood if their output function, or their cast to json, is
+ *	  immutable and written in C: then no other object can change what it does.
+ *	  Such a function may read settings all the same, so all are included.
+ *
+ * What is not understood (regclass and its kin, whose text is a name that can
+ * change, or depend on search_path) makes the rows uncacheable.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/tupdesc_details.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "parser/parse_coerce.h"
+#include "pgtime.h"
+#include "utils/builtins.h"
+#include "utils/bytea.h"
+#include "utils/catcache.h"
+#include "utils/datum.h"
+#include "utils/float.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "compat.h"
+#include "table/shape.h"
+
+static void visit_type(PlcShape *shape, Oid type, bool in_text);
+
+static void
+mix_bytes(PlcShape *shape, const void *bytes, int len)
+{
+	shape->hash = hash_bytes_extended(bytes, len, shape->hash);
+}
+
+static void
+mix_uint32(PlcShape *shape, uint32 value)
+{
+	mix_bytes(shape, &value, sizeof(value));
+}
+
+static void
+mix_string(PlcShape *shape, const char *string)
+{
+	mix_bytes(shape, string, strlen(string) + 1);
+}
+
+/* Notes a catalog entry; hash 0 stands for every entry of that cache. */
+void
+plc_shape_depend(PlcShape *shape, int cacheid, uint32 hash)
+{
+	PlcDependency *dependency = palloc(sizeof(PlcDependency));
+
+	dependency->cacheid = cacheid;
+	dependency->hash = hash;
+	shape->dependencies = lappend(shape->dependencies, dependency);
+}
+
+/* Did this invalidation (hash 0: of the whole cache) hit what the shape is made of? */
+bool
+plc_shape_depends_on(const PlcShape *shape, int cacheid, uint32 hash)
+{
+	ListCell   *cell;
+
+	foreach(cell, shape->dependencies)
+	{
+		PlcDependency *dependency = lfirst(cell);
+
+		if (dependency->cacheid == cacheid &&
+			(hash == 0 || dependency->hash == 0 || dependency->hash == hash))
+			return true;
+	}
+	return false;
+}
+
+static void
+give_up(PlcShape *shape, const char *what, Oid type)
+{
+	if (shape->uncacheable == NULL)
+		shape->uncacheable = psprintf("%s %s", what, format_type_be(type));
+}
+
+/*
+ * The settings that the output of one of the server's own types reads, or -1
+ * if its text depends on more than value and settings.
+ */
+static int
+builtin_settings(Oid type, bool in_text)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case CHAROID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+		case NAMEOID:
+		case REFCURSOROID:
+		case UUIDOID:
+		case JSONOID:
+		case JSONBOID:
+		case JSONPATHOID:
+		case XMLOID:
+		case OIDOID:
+		case XIDOID:
+		case XID8OID:
+		case CIDOID:
+		case TIDOID:
+		case LSNOID:
+		case BITOID:
+		case VARBITOID:
+		case INETOID:
+		case CIDROID:
+		case MACADDROID:
+		case MACADDR8OID:
+		case TSVECTOROID:
+		case TSQUERYOID:
+		case INT2VECTOROID:
+		case OIDVECTOROID:
+		case PG_SNAPSHOTOID:
+			return 0;
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case POINTOID:
+		case LSEGOID:
+		case LINEOID:
+		case PATHOID:
+		case BOXOID:
+		case POLYGONOID:
+		case CIRCLEOID:
+			return PLC_SETTING_FLOAT_DIGITS;
+		case BYTEAOID:
+			return PLC_SETTING_BYTEA_OUTPUT;
+		case INTERVALOID:
+			return PLC_SETTING_INTERVALSTYLE;
+		case CASHOID:
+			return PLC_SETTING_LC_MONETARY;
+		case TIMEOID:
+		case TIMETZOID:
+			return PLC_SETTING_DATESTYLE;
+		case DATEOID:
+		case TIMESTAMPOID:
+			return in_text ? PLC_SETTING_DATESTYLE : 0;
+		case TIMESTAMPTZOID:
+			return PLC_SETTING_TIMEZONE | (in_text ? PLC_SETTING_DATESTYLE : 0);
+		default:
+			return -1;
+	}
+}
+
+/*
+ * Takes in a function that makes text of a type: the function itself, since it
+ * can be replaced, and whether only its own code decides what it does.
+ */
+static void
+visit_function(PlcShape *shape, Oid function, Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc proc;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	proc = (Form_pg_proc) GETSTRUCT(tuple);
+	if (proc->provolatile != PROVOLATILE_IMMUTABLE ||
+		(proc->prolang != INTERNALlanguageId && proc->prolang != ClanguageId))
+		give_up(shape, "only an immutable function in C can make the text of type", type);
+	mix_uint32(shape, function);
+	mix_uint32(shape, HeapTupleHeaderGetRawXmin(tuple->t_data));
+	mix_bytes(shape, &tuple->t_self, sizeof(ItemPointerData));
+	ReleaseSysCache(tuple);
+
+	plc_shape_depend(shape, PROCOID,
+					 GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)));
+	shape->settings |= PLC_SETTINGS_ALL;
+}
+
+/* json.c prefers a cast to json over the output function of types that are not built in. */
+static bool
+visit_json_cast(PlcShape *shape, Oid type, bool in_text)
+{
+	Oid			cast;
+
+	if (in_text || type < FirstNormalObjectId)
+		return false;
+	plc_shape_depend(shape, CASTSOURCETARGET, 0);
+	if (find_coercion_pathway(JSONOID, type, COERCION_EXPLICIT, &cast) != COERCION_PATH_FUNC)
+		return false;
+	visit_function(shape, cast, type);
+	return true;
+}
+
+static void
+visit_base_type(PlcShape *shape, Oid type, bool in_text)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	if (type >= FirstNormalObjectId)
+	{
+		if (visit_json_cast(shape, type, in_text))
+			return;
+		getTypeOutputInfo(type, &output, &is_varlena);
+		visit_function(shape, output, type);
+		return;
+	}
+	if (builtin_settings(type, in_text) < 0)
+		give_up(shape, "the text depends on more than the value for type", type);
+	else
+		shape->settings |= builtin_settings(type, in_text);
+}
+
+/*
+ * All labels.  A label that is added later changes no text until a row uses
+ * it, but it may be renamed after that: so any change in pg_enum counts.
+ */
+static void
+visit_enum(PlcShape *shape, Oid type, bool in_text)
+{
+	CatCList   *labels;
+	uint64		sum = 0;
+
+	if (visit_json_cast(shape, type, in_text))
+		return;
+	plc_shape_depend(shape, ENUMOID, 0);
+	labels = SearchSysCacheList1(ENUMTYPOIDNAME, ObjectIdGetDatum(type));
+	for (int i = 0; i < labels->n_members; i++)
+	{
+		Form_pg_enum label = (Form_pg_enum) GETSTRUCT(&labels->members[i]->tuple);
+
+		/* the list has no order that all processes share: add up */
+		sum += hash_bytes_extended((unsigned char *) NameStr(label->enumlabel),
+								   strlen(NameStr(label->enumlabel)), label->oid);
+	}
+	ReleaseSysCacheList(labels);
+	mix_bytes(shape, &sum, sizeof(sum));
+}
+
+/* A value that old tuples lack and ALTER TABLE … ADD COLUMN … DEFAULT gave them. */
+static void
+mix_missing_value(PlcShape *shape, TupleDesc desc, int column)
+{
+	Form_pg_attribute attribute = TupleDescAttr(desc, column);
+	AttrMissing *missing;
+	Size		size;
+
+	if (!attribute->atthasmissing || desc->constr == NULL || desc->constr->missing == NULL)
+		return;
+	missing = &desc->constr->missing[column];
+	if (!missing->am_present)
+		return;
+	size = datumGetSize(missing->am_value, attribute->attbyval, attribute->attlen);
+	if (attribute->attbyval)
+		mix_bytes(shape, &missing->am_value, sizeof(Datum));
+	else
+		mix_bytes(shape, DatumGetPointer(missing->am_value), size);
+}
+
+static void
+visit_attributes(PlcShape *shape, TupleDesc desc, bool in_text)
+{
+	mix_uint32(shape, desc->natts);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		mix_uint32(shape, attribute->attisdropped);
+		if (attribute->attisdropped)
+			continue;
+		mix_string(shape, NameStr(attribute->attname));
+		mix_uint32(shape, attribute->atttypid);
+		mix_uint32(shape, attribute->atttypmod);
+		mix_uint32(shape, attribute->attcollation);
+		mix_missing_value(shape, desc, i);
+		visit_type(shape, attribute->atttypid, in_text);
+	}
+}
+
+static void
+visit_composite(PlcShape *shape, Oid type, bool in_text)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
+
+	shape->relids = lappend_oid(shape->relids, get_typ_typrelid(type));
+	visit_attributes(shape, desc, in_text);
+	ReleaseTupleDesc(desc);
+}
+
+static void
+visit_range(PlcShape *shape, Oid type, char typtype)
+{
+	Oid			range = typtype == TYPTYPE_MULTIRANGE ? get_multirange_range(type) : type;
+
+	visit_json_cast(shape, type, false);
+	visit_type(shape, get_range_subtype(range), true);
+}
+
+static void
+visit_type(PlcShape *shape, Oid type, bool in_text)
+{
+	Oid			element;
+	char		typtype;
+
+	check_stack_depth();
+	mix_uint32(shape, type);
+	plc_shape_depend(shape, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+	if (getBaseType(type) != type)
+	{
+		visit_type(shape, getBaseType(type), in_text);
+		return;
+	}
+
+	element = get_element_type(type);
+	typtype = get_typtype(type);
+	if (OidIsValid(element))
+		visit_type(shape, element, in_text);
+	else if (typtype == TYPTYPE_COMPOSITE)
+		visit_composite(shape, type, in_text);
+	else if (typtype == TYPTYPE_ENUM)
+		visit_enum(shape, type, in_text);
+	else if (typtype == TYPTYPE_RANGE || typtype == TYPTYPE_MULTIRANGE)
+		visit_range(shape, type, typtype);
+	else
+		visit_base_type(shape, type, in_text);
+}
+
+/* Makes the shape of a relation's rows, in the current memory context. */
+void
+plc_shape_make(Relation relation, PlcShape *shape)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	memset(shape, 0, sizeof(*shape));
+	for (int i = 0; i < desc->natts; i++)
+		if (plc_attribute_is_virtual(TupleDescAttr(desc, i)))
+			shape->by_query = true;
+	if (shape->by_query)
+		shape->uncacheable = "the table has virtual generated columns";
+	visit_attributes(shape, desc, false);
+}
+
+static uint64
+mix_setting(uint64 hash, const char *value)
+{
+	return hash_bytes_extended((const unsigned char *) value, strlen(value), hash);
+}
+
+/*
+ * The fingerprint of the text that this process would make now.  Cheap for
+ * tables whose types read no setting.
+ */
+uint64
+plc_shape_fingerprint(const PlcShape *shape)
+{
+	uint64		hash = shape->hash;
+	int			numbers[5] = {0};
+
+	if (shape->settings == 0)
+		return hash;
+	if (shape->settings & PLC_SETTING_TIMEZONE)
+		hash = mix_setting(hash, pg_get_timezone_name(session_timezone));
+	if (shape->settings & PLC_SETTING_LC_MONETARY)
+		hash = mix_setting(hash, GetConfigOption("lc_monetary", false, false));
+	if (shape->settings & PLC_SETTING_DATESTYLE)
+	{
+		numbers[0] = DateStyle;
+		numbers[1] = DateOrder;
+	}
+	if (shape->settings & PLC_SETTING_INTERVALSTYLE)
+		numbers[2] = IntervalStyle;
+	if (shape->settings & PLC_SETTING_FLOAT_DIGITS)
+		numbers[3] = extra_float_digits;
+	if (shape->settings & PLC_SETTING_BYTEA_OUTPUT)
+		numbers[4] = bytea_output;
+	return hash_bytes_extended((const unsigned char *) numbers, sizeof(numbers), hash);
+}

@@ -1,0 +1,184 @@
+/*
+ * version.c
+ *		Row versions: their identity, and the proof that one is visible.
+ *
+ * A tuple's data never change once it is written; an update writes another
+ * tuple.  So (database, tablespace, relfilenumber, block, offset, raw xmin)
+ * names one row version for good, or rather for as long as no other tuple with
+ * the same raw xmin can come to stand at the same line pointer.
+ *
+ * How long is that (rule P5)?  Transaction ids are 64 bits wide with 32 of
+ * them in the tuple.  A tuple with this raw xmin that is not ours must be
+ * written by the next transaction whose low 32 bits are equal.  "expires" is
+ * its full id: the first one not below the next id to be assigned, at the time
+ * of publication, that ends in xmin.  While the next id to be assigned is not
+ * beyond it, that transaction does not exist.  This is exact for frozen tuples
+ * as well, whose xmin may be from any epoch.
+ *
+ * The reader takes its next_xid after its snapshot.  Were there a tuple of
+ * transaction "expires" visible to the snapshot, the transaction would have
+ * been given its id before the snapshot, hence next_xid > expires.
+ *
+ * Locks: the relation is locked by the caller (rule P2); the page by us, share,
+ * for the tests of the versions on it and nothing else.  What may go wrong
+ * under it (no memory for a copy, no room to log a hint bit) is an error as in
+ * any scan, whose end releases lock and pin.
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/rel.h"
+
+#include "compat.h"
+#include "rules.h"
+#include "table/version.h"
+
+/*
+ * ReadRecentBuffer does not count as a use of the page before PostgreSQL 19,
+ * so pages that are kept hot only through the cache would age out of shared
+ * buffers.  Every sixteenth time a page is pinned in the ordinary way: one
+ * that is needed often is then used at a sixteenth of the rate, which the
+ * clock sweep cannot tell from more, since it counts to five.
+ */
+#define PINS_PER_USE	16
+
+/*
+ * Pins the page of a version if it is still in that buffer; else false.  Never
+ * reads by number what might lie beyond the end of the relation (rule P4): a
+ * block that is in shared buffers while we hold the relation's lock exists.
+ */
+static bool
+pin_page(const PlcVersion *version, Relation relation)
+{
+	static uint32 pins = 0;
+	Buffer		buffer;
+
+	if (version->buffer < 1 || version->buffer > NBuffers)
+		return false;
+	if (!plc_read_recent_buffer(relation, version->block, version->buffer))
+		return false;
+	if (++proofs % PINS_PER_USE != 0)
+		return true;
+
+	ReleaseBuffer(version->buffer);
+	buffer = ReadBuffer(relation, version->block);
+	if (buffer == version->buffer)
+		return true;
+	ReleaseBuffer(buffer);
+	return false;
+}
+
+/* Makes the page of a version the one that is pinned and locked; else false. */
+static bool
+enter_page(PlcProver *prover, const PlcVersion *version)
+{
+	if (BufferIsValid(prover->buffer) && prover->block == version->block)
+		return true;
+	plc_prove_end(prover);
+	if (!pin_page(version, prover->relation))
+		return false;
+	LockBuffer(version->buffer, BUFFER_LOCK_SHARE);
+	prover->buffer = version->buffer;
+	prover->block = version->block;
+	return true;
+}
+
+/* The tuple at the version's line pointer, if it is the one; page locked. */
+static bool
+find_tuple(const PlcVersion *version, Relation relation, Page page, HeapTuple tuple)
+{
+	ItemId		item;
+
+	if (PageIsNew(page) || version->offset > PageGetMaxOffsetNumber(page))
+		return false;
+	item = PageGetItemId(page, version->offset);
+	if (!ItemIdIsNormal(item))
+		return false;
+
+	tuple->t_data = (HeapTupleHeader) PageGetItem(page, item);
+	tuple->t_len = ItemIdGetLength(item);
+	tuple->t_tableOid = RelationGetRelid(relation);
+	ItemPointerSet(&tuple->t_self, version->block, version->offset);
+	return !PLC_RULE_P3 || HeapTupleHeaderGetRawXmin(tuple->t_data) == version->xmin;
+}
+
+/* Begins a row of proofs.  Locks nothing yet. */
+void
+plc_prove_begin(PlcProver *prover, Relation relation, Snapshot snapshot, uint64 next_xid)
+{
+	prover->relation = relation;
+	prover->snapshot = snapshot;
+	prover->next_xid = next_xid;
+	prover->buffer = InvalidBuffer;
+}
+
+/*
+ * Is this version visible to the snapshot?  If "copy" is given and it is, it
+ * gets a copy of the tuple, palloc'd.
+ *
+ * May leave the page pinned and locked for the next proof.  So between
+ * plc_prove_begin and plc_prove_end the caller does nothing but prove.
+ */
+PlcProof
+plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy)
+{
+	HeapTupleData tuple;
+
+	if (prover->next_xid > version->expires)
+		return PLC_PROOF_FAILED;
+	if (!enter_page(prover, version))
+		return PLC_PROOF_LOST_PAGE;
+	if (!find_tuple(version, prover->relation, BufferGetPage(prover->buffer), &tuple) ||
+		!HeapTupleSatisfiesVisibility(&tuple, prover->snapshot, prover->buffer))
+		return PLC_PROOF_FAILED;
+	if (copy != NULL)
+		*copy = heap_copytuple(&tuple);
+	return PLC_PROOF_VISIBLE;
+}
+
+/* Ends a row of proofs: nothing is pinned or locked any more. */
+void
+plc_prove_end(PlcProver *prover)
+{
+	if (BufferIsValid(prover->buffer))
+		UnlockReleaseBuffer(prover->buffer);
+	prover->buffer = InvalidBuffer;
+}
+
+/* The first full transaction id, not below "next", whose low half is xmin. */
+static uint64
+next_occurrence(TransactionId xmin, uint64 next)
+{
+	return next + (TransactionId) (xmin - (TransactionId) next);
+}
+
+/*
+ * The identity of a tuple in a pinned buffer; false if it has none that lasts.
+ * next_xid was read after the snapshot that the tuple is visible to.
+ */
+bool
+plc_version_of_tuple(HeapTuple tuple, Buffer buffer, uint64 next_xid, PlcVersion *version)
+{
+	TransactionId xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+
+	if (!TransactionIdIsNormal(xmin))
+		return false;
+	version->expires = next_occurrence(xmin, next_xid);
+	version->block = ItemPointerGetBlockNumber(&tuple->t_self);
+	version->offset = ItemPointerGetOffsetNumber(&tuple->t_self);
+	version->xmin = xmin;
+	version->buffer = buffer;
+	version->lead = 0;
+	return true;
+}
+
+/* Are these the same version of a row of the same file, now? */
+bool
+plc_version_same(const PlcVersion *a, const PlcVersion *b)
+{
+	return a->block == b->block && a->offset == b->offset && a->xmin == b->xmin;
+}
