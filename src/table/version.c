@@ -61,7 +61,7 @@ pin_page(const PlcVersion *version, Relation relation)
 		return false;
 	if (!plc_read_recent_buffer(relation, version->block, version->buffer))
 		return false;
-	if (++proofs % PINS_PER_USE != 0)
+	if (++pins % PINS_PER_USE != 0)
 		return true;
 
 	ReleaseBuffer(version->buffer);
