@@ -2,10 +2,9 @@
  * guc.c
  *		Settings, one paragraph each.
  *
- * All can be set whether or not the library is preloaded.  The two that mean
- * something only at server start are not defined in a session that loads the
- * library late: there they stay what the server makes of an unclaimed name, so
- * that a configuration file which mentions them harms nobody.
+ * The one that means something only at server start is not defined in a session
+ * that loads the library late: there it stays what the server makes of an
+ * unclaimed name, so that a configuration file which mentions it harms nobody.
  */
 #include "postgres.h"
 

@@ -97,7 +97,7 @@ plc_shard_lock(uint32 shard)
 	return &plc_locks[1 + shard].lock;
 }
 
-/* The lock of the directory of counters; taken before no other lock of ours. */
+/* The lock of the directory of counters; no other lock of ours is taken under it. */
 LWLock *
 plc_stats_lock(void)
 {

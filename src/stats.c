@@ -236,14 +236,6 @@ plc_stats_add(int slot, Oid relid, const PlcCounts *counts)
 			pg_atomic_fetch_add_u64(&sums[c], counts->n[c]);
 }
 
-/* Gives a table's slot back; what it counted stays in the totals. */
-void
-plc_stats_release(Oid relid)
-{
-	if (plc_stats != NULL)
-		release_owner(owner_of(relid));
-}
-
 /* The counters of the tables of this database, palloc'd. */
 PlcTableCounts *
 plc_stats_collect(int *ntables)

@@ -2,8 +2,8 @@
  * stats.h
  *		Counters: one table of names, a slot a table of the database.
  *
- * To add a counter: a row here, the OUT columns in the install script, a line
- * in docs/monitoring.md.
+ * To add a counter: a row here; in the install script the OUT columns and the
+ * column of the view; a line in docs/monitoring.md.
  */
 #ifndef PLC_STATS_H
 #define PLC_STATS_H
@@ -60,7 +60,6 @@ extern void plc_stats_format(PlcStats *stats);
 /* Counting */
 extern int	plc_stats_slot(Oid relid);
 extern void plc_stats_add(int slot, Oid relid, const PlcCounts *counts);
-extern void plc_stats_release(Oid relid);
 
 /* Reading */
 extern PlcTableCounts *plc_stats_collect(int *ntables);

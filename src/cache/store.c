@@ -57,11 +57,11 @@
 #include "cache/store_internal.h"
 
 /*
- * A shard should be large enough that one item, an eighth of it, may be some MB,
- * and small enough that writers seldom meet: 128 shards are more than there are
- * writers at one moment on most machines.
+ * A shard has 8 to 16 MB: large enough that one item, an eighth of it, may be a
+ * MB, and small enough that writers seldom meet.  128 shards are more than
+ * there are writers at one moment on most machines.
  */
-#define SHARD_BYTES			((size_t) 16 * 1024 * 1024)
+#define SHARD_BYTES			((size_t) 8 * 1024 * 1024)
 #define MAX_SHARD_BITS		7
 
 /*

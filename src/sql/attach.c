@@ -35,12 +35,20 @@ PG_FUNCTION_INFO_V1(plc_attach_table);
 PG_FUNCTION_INFO_V1(plc_detach_table);
 PG_FUNCTION_INFO_V1(plc_invalidate);
 
-static void
-check_owner(Relation relation)
+/* Opens and locks a relation of which the current role must be the owner. */
+static Relation
+open_owned(Oid relid)
 {
-	if (!plc_owns_relation(RelationGetRelid(relation), GetUserId()))
+	Relation	relation = try_relation_open(relid, AccessShareLock);
+
+	if (relation == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	if (!plc_owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relation->rd_rel->relkind),
 					   RelationGetRelationName(relation));
+	return relation;
 }
 
 /*
@@ -48,8 +56,10 @@ check_owner(Relation relation)
  * hold what ends it there, nor look like the long form of a key.
  */
 static void
-check_namespace(const char *name)
+check_namespace(const char *name, Oid relid)
 {
+	Oid			holder = plc_mapping_namespace_holder(name);
+
 	if (*name == '\0' || strlen(name) >= NAMEDATALEN || strcmp(name, "CRUD") == 0 ||
 		strpbrk(name, ": {}\t\r\n") != NULL)
 		ereport(ERROR,
@@ -57,6 +67,11 @@ check_namespace(const char *name)
 				 errmsg("namespace \"%s\" is not valid", name),
 				 errdetail("A namespace has 1 to %d bytes, no colon, brace or white space, and is not CRUD.",
 						   NAMEDATALEN - 1)));
+	if (OidIsValid(holder) && holder != relid)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("namespace \"%s\" is already used by table \"%s\"",
+						name, get_rel_name(holder))));
 }
 
 /* The names of the columns of an index, in its order; NIL for the primary key. */
@@ -175,14 +190,13 @@ plc_attach_table(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("\"%s\" of attach_table must not be null",
+				 errmsg("argument \"%s\" must not be null",
 						PG_ARGISNULL(0) ? "relation" : "writable")));
-	relation = relation_open(PG_GETARG_OID(0), AccessShareLock);
-	check_owner(relation);
+	relation = open_owned(PG_GETARG_OID(0));
 	mapping.writable = PG_GETARG_BOOL(1);
 	mapping.namespace_name = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
 	if (mapping.namespace_name != NULL)
-		check_namespace(mapping.namespace_name);
+		check_namespace(mapping.namespace_name, RelationGetRelid(relation));
 	mapping.key_columns = check_eligible(relation, PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3));
 
 	plc_mapping_write(RelationGetRelid(relation), &mapping);
@@ -198,31 +212,25 @@ plc_attach_table(PG_FUNCTION_ARGS)
 Datum
 plc_detach_table(PG_FUNCTION_ARGS)
 {
-	Relation	relation = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation	relation = open_owned(PG_GETARG_OID(0));
 	Oid			relid = RelationGetRelid(relation);
 	bool		detached;
 
-	check_owner(relation);
 	detached = plc_mapping_delete(relid);
 	relation_close(relation, NoLock);
 	plc_entries_forget(relid);
-	plc_stats_release(relid);
 	PG_RETURN_BOOL(detached);
 }
 
 Datum
 plc_invalidate(PG_FUNCTION_ARGS)
 {
-	Relation	relation;
-
 	if (PG_ARGISNULL(0))
 	{
 		if (!plc_owns_database(MyDatabaseId, GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
 		PG_RETURN_INT64(plc_entries_forget(InvalidOid));
 	}
-	relation = relation_open(PG_GETARG_OID(0), AccessShareLock);
-	check_owner(relation);
-	relation_close(relation, NoLock);
+	relation_close(open_owned(PG_GETARG_OID(0)), NoLock);
 	PG_RETURN_INT64(plc_entries_forget(PG_GETARG_OID(0)));
 }

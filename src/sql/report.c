@@ -174,6 +174,8 @@ table_trouble(Relation relation)
 
 	if (!plc_mapping_read(RelationGetRelid(relation), &mapping))
 		return NULL;
+	if (plc_eligible_relation(relation) == PLC_REFUSED_ACCESS_METHOD)
+		return "row versions can be proven in tables with access method \"heap\" only";
 	if (plc_eligible_find_index(relation, mapping.key_columns, &index) != PLC_ELIGIBLE)
 		return mapping.key_columns == NIL ? "no usable primary key" : "no usable index on the key columns";
 	plc_shape_make(relation, &shape);

@@ -218,6 +218,20 @@ make_key(PlcTable *table, Relation relation)
 	ReleaseSysCache(tuple);
 }
 
+/* As SELECT * would check: the table as a whole, or else each column. */
+static void
+check_privileges(Relation relation, Oid role)
+{
+	Oid			relid = RelationGetRelid(relation);
+
+	if (pg_class_aclcheck(relid, role, ACL_SELECT) != ACLCHECK_OK &&
+		pg_attribute_aclcheck_all(relid, role, ACL_SELECT, ACLMASK_ALL) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(relation));
+	if (plc_namespace_usage(RelationGetNamespace(relation), role) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
+					   get_namespace_name(RelationGetNamespace(relation)));
+}
+
 /* Fills a descriptor whose context is current.  May raise an error. */
 static void
 fill_descriptor(PlcTable *table, Relation relation)
@@ -227,11 +241,14 @@ fill_descriptor(PlcTable *table, Relation relation)
 
 	mapping_relid = plc_mapping_relid();
 	if (!plc_mapping_read(table->relid, &mapping))
+	{
+		check_privileges(relation, GetUserId());
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" is not attached to the cache",
+				 errmsg("relation \"%s\" is not attached to the cache",
 						RelationGetRelationName(relation)),
 				 errhint("Attach it with local_cache.attach_table().")));
+	}
 	table->writable = mapping.writable;
 	table->namespace_name = mapping.namespace_name;
 
@@ -251,9 +268,8 @@ fill_descriptor(PlcTable *table, Relation relation)
 }
 
 /*
- * A new descriptor in a context of its own.  It is handed over only when it is
- * whole, so an error on the way leaves the old state, and the context goes
- * with the caller's.
+ * A new descriptor in a context of its own, which outlives the call only when
+ * the descriptor is whole: after an error it goes with the caller's.
  */
 static PlcTable *
 make_descriptor(Relation relation)
@@ -289,7 +305,7 @@ discard(PlcTable *table)
  *
  * Invalidations that arrive while a descriptor is being made may be about
  * something it has already looked at.  It then serves this call, which began
- * before them, and is made anew for the next.
+ * before them, but publishes nothing, and is made anew for the next.
  */
 PlcTable *
 plc_table_get(Relation relation)
@@ -321,20 +337,6 @@ plc_table_uncacheable(const PlcTable *table)
 {
 	return table->cacheable_storage ? table->shape.uncacheable
 		: "row versions can be proven in tables with access method \"heap\" only";
-}
-
-/* As SELECT * would check: the table as a whole, or else each column. */
-static void
-check_privileges(Relation relation, Oid role)
-{
-	Oid			relid = RelationGetRelid(relation);
-
-	if (pg_class_aclcheck(relid, role, ACL_SELECT) != ACLCHECK_OK &&
-		pg_attribute_aclcheck_all(relid, role, ACL_SELECT, ACLMASK_ALL) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(relation));
-	if (plc_namespace_usage(RelationGetNamespace(relation), role) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
-					   get_namespace_name(RelationGetNamespace(relation)));
 }
 
 /*

@@ -202,7 +202,7 @@ refuse_relation(PlcRefusal refusal, Relation relation)
 		default:
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("cannot cache rows of \"%s\"", name),
+					 errmsg("cannot cache rows of relation \"%s\"", name),
 					 errdetail_relkind_not_supported(relation->rd_rel->relkind)));
 	}
 }
@@ -245,7 +245,7 @@ plc_eligible_refuse(PlcRefusal refusal, Relation relation, Oid index)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no primary key", RelationGetRelationName(relation)),
-				 errhint("Add a primary key, or name a unique index in \"key_index\" of attach_table.")));
+				 errhint("Add a primary key, or attach the table with a unique index as \"key_index\".")));
 	if (refusal == PLC_REFUSED_NO_SUCH_KEY)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -181,8 +181,10 @@ check_composite_dimensions(const PlcTable *table, ArrayType *array)
 			 errmsg("keys of table \"%s\" must be a two-dimensional array with %d columns",
 					get_rel_name(table->relid), table->ncolumns),
 			 ARR_NDIM(array) == 2
-			 ? errdetail("The array has %d columns.", ARR_DIMS(array)[1])
-			 : errdetail("The array has %d dimensions.", ARR_NDIM(array)),
+			 ? errdetail_plural("The array has %d column.", "The array has %d columns.",
+								ARR_DIMS(array)[1], ARR_DIMS(array)[1])
+			 : errdetail_plural("The array has %d dimension.", "The array has %d dimensions.",
+								ARR_NDIM(array), ARR_NDIM(array)),
 			 errhint("Write one row a key, for example ARRAY[['7','42'],['7','43']].")));
 }
 

@@ -136,6 +136,25 @@ plc_mapping_relations(void)
 	return relids;
 }
 
+/* The relation that has a namespace, or InvalidOid; dropped relations have none. */
+Oid
+plc_mapping_namespace_holder(const char *namespace_name)
+{
+	List	   *relids = plc_mapping_relations();
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		PlcMapping	mapping;
+
+		if (plc_mapping_read(lfirst_oid(cell), &mapping) && mapping.namespace_name != NULL &&
+			strcmp(mapping.namespace_name, namespace_name) == 0 &&
+			get_rel_name(lfirst_oid(cell)) != NULL)
+			return lfirst_oid(cell);
+	}
+	return InvalidOid;
+}
+
 /* Runs one statement on the mapping table as its owner; the number of rows. */
 static uint64
 run_as_owner(const char *sql, int nargs, Oid *types, Datum *values, const char *nulls)

@@ -19,5 +19,6 @@ extern bool plc_mapping_read(Oid relid, PlcMapping *mapping);
 extern void plc_mapping_write(Oid relid, const PlcMapping *mapping);
 extern bool plc_mapping_delete(Oid relid);
 extern List *plc_mapping_relations(void);
+extern Oid	plc_mapping_namespace_holder(const char *namespace_name);
 
 #endif							/* PLC_TABLE_MAPPING_H */

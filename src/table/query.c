@@ -36,24 +36,40 @@ append_operator(StringInfo sql, Oid operator)
 	appendStringInfo(sql, " OPERATOR(%s.%s) ", quote_identifier(get_namespace_name(schema)), name);
 }
 
-/* SELECT what FROM ONLY table t WHERE column = $1 AND …, each by the collation of the index */
+/* A name for the whole row, which must not be the name of a column. */
+static char *
+row_alias(Relation relation)
+{
+	char	   *alias = pstrdup("t");
+
+	while (get_attnum(RelationGetRelid(relation), alias) != InvalidAttrNumber)
+		alias = psprintf("%s_", alias);
+	return alias;
+}
+
+/*
+ * SELECT t FROM ONLY table t WHERE column = $1 AND …, each by the collation of
+ * the index.
+ */
 static SPIPlanPtr
-prepare(PlcTable *table, Relation relation, const char *what)
+prepare(PlcTable *table, Relation relation, bool json)
 {
 	StringInfoData sql;
 	Oid			types[INDEX_MAX_KEYS];
 	SPIPlanPtr	plan;
+	char	   *row = row_alias(relation);
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT %s FROM ONLY %s AS t WHERE ", what,
+	appendStringInfo(&sql, json ? "SELECT pg_catalog.row_to_json(%s) FROM ONLY %s AS %s WHERE "
+					 : "SELECT %s FROM ONLY %s AS %s WHERE ", row,
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
-												RelationGetRelationName(relation)));
+												RelationGetRelationName(relation)), row);
 	for (int i = 0; i < table->ncolumns; i++)
 	{
 		PlcKeyColumn *column = &table->columns[i];
 
 		types[i] = column->type;
-		appendStringInfo(&sql, "%st.%s", i > 0 ? " AND " : "", quote_identifier(column->name));
+		appendStringInfo(&sql, "%s%s.%s", i > 0 ? " AND " : "", row, quote_identifier(column->name));
 		append_operator(&sql, column->equality_operator);
 		appendStringInfo(&sql, "$%d", i + 1);
 		if (OidIsValid(column->collation))
@@ -112,7 +128,7 @@ plc_query_rows(PlcTable *table, Relation relation, const PlcKeys *keys, PlcSink 
 	SPIPlanPtr	plan;
 
 	SPI_connect();
-	plan = prepare(table, relation, json ? "pg_catalog.row_to_json(t)" : "t");
+	plan = prepare(table, relation, json);
 	for (int i = 0; i < keys->nkeys; i++)
 	{
 		Datum		result;

@@ -9,16 +9,16 @@
  *	   was acknowledged before the call (rule P8).
  *	2. The snapshot is the active one, the same for all keys (rules P7, P9).
  *	3. next_xid is read after the snapshot was taken (version.c tells why).
- *	4. Keys go in chunks, and a chunk in steps: encode all keys and prefetch
- *	   their buckets; prefetch the items; find the items; prove their versions,
- *	   those in a row on one page under one lock; then serve each key in turn.
+ *	4. Keys go in chunks, and a chunk in steps: encode all keys; prefetch their
+ *	   buckets, then the items; find the items; prove their versions, those in
+ *	   a row on one page under one lock; then serve each key in turn.
  *	   A proven text is copied straight to where it is wanted.  Anything else
  *	   goes through the index, with the same snapshot, and is published on the
  *	   way.
  *	5. Counters are handed over once, at the end.
  *
- * Shard locks are taken here alone, around a put or a patch, which neither
- * allocate nor wait.
+ * Shard locks are taken here around a put or a patch, which neither allocate
+ * nor wait (and in entries.c, to walk a shard).
  */
 #include "postgres.h"
 
@@ -142,15 +142,15 @@ needs_query(PlcTable *table, Relation relation)
 /* ---------- publishing ---------- */
 
 /*
- * May this transaction publish?  Once it has written, what it sees may be
- * nobody else's, and looking at the tuple is not enough to tell: rows of COPY
- * FREEZE look committed, and a second TRUNCATE in one transaction gives
- * another row the same file, line pointer and xmin (rule P6).
+ * Has this transaction written?  Then what it sees may be nobody else's, and
+ * looking at the tuple is not enough to tell: rows of COPY FREEZE look
+ * committed, and a second TRUNCATE in one transaction gives another row the
+ * same file, line pointer and xmin.  So it publishes nothing (rule P6).
  */
 static bool
-may_publish(void)
+has_written(void)
 {
-	return !PLC_RULE_P6 || !TransactionIdIsValid(GetTopTransactionIdIfAny());
+	return PLC_RULE_P6 && TransactionIdIsValid(GetTopTransactionIdIfAny());
 }
 
 static void
@@ -202,13 +202,13 @@ publish(Read *read, const PlcKeyBytes *key, TupleTableSlot *slot)
 {
 	PlcVersion	version;
 
-	if (!may_publish())
+	if (has_written())
 	{
 		count(read, PLC_COUNT_UNPUBLISHED_OWN);
 		return;
 	}
-	if (!version_of_slot(read, slot, &version))
-		return;
+	if (!read->table->valid || !version_of_slot(read, slot, &version))
+		return;					/* the catalogs have changed: see shape.c */
 	if (read->sink->wants == PLC_ENTRY_VERSION)
 		put(read, key, &(PlcSlice) {&version, sizeof(version)}, 1);
 	else if (read->text.len > plc_guc_max_row_size)
@@ -333,7 +333,7 @@ verify(Read *read, const Candidate *candidate, const char *text)
 				 errdetail("The cached row is version (%u,%u) of transaction %u.",
 						   candidate->version.block, candidate->version.offset,
 						   candidate->version.xmin),
-				 errhint("The stored row was served. Please report this, it should not happen.")));
+				 errhint("The stored row was served. Report this as a bug.")));
 	}
 	MemoryContextSwitchTo(caller);
 	return same;
@@ -390,6 +390,7 @@ serve_lost_page(Read *read, const Candidate *candidate)
 	}
 	read->sink->keep(read->sink, text_len(candidate));
 	count(read, PLC_COUNT_MISSES);
+	plc_store_touch(plc_store, &candidate->ref);
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	plc_store_patch_locked(plc_store, &candidate->ref, offsetof(PlcVersion, buffer), now.buffer);
@@ -431,7 +432,7 @@ serve(Read *read, Candidate *candidate)
 /* ---------- batches ---------- */
 
 static void
-encode(Read *read, Candidate *candidate, const Datum *values, char *room)
+encode(const Read *read, Candidate *candidate, const Datum *values, char *room)
 {
 	candidate->values = values;
 	plc_key_encode(read->table, &read->prefix, values, room, &candidate->key);
@@ -441,7 +442,20 @@ encode(Read *read, Candidate *candidate, const Datum *values, char *room)
 		return;
 	}
 	candidate->state = CANDIDATE_ENCODED;
-	plc_store_prefetch_bucket(plc_store, candidate->key.hash);
+}
+
+/* Has the memory fetched that look_up will want; not worth it for one key. */
+static void
+prefetch(const Candidate *candidates, int n)
+{
+	if (n == 1)
+		return;
+	for (int i = 0; i < n; i++)
+		if (candidates[i].state == CANDIDATE_ENCODED)
+			plc_store_prefetch_bucket(plc_store, candidates[i].key.hash);
+	for (int i = 0; i < n; i++)
+		if (candidates[i].state == CANDIDATE_ENCODED)
+			plc_store_prefetch_item(plc_store, candidates[i].key.hash);
 }
 
 static void
@@ -533,9 +547,7 @@ read_chunk(Read *read, const PlcKeys *keys, int first, int last)
 		else
 			encode(read, &candidates[i], &keys->values[(first + i) * keys->ncolumns], room[i]);
 	}
-	for (int i = 0; i < n; i++)
-		if (candidates[i].state == CANDIDATE_ENCODED)
-			plc_store_prefetch_item(plc_store, candidates[i].key.hash);
+	prefetch(candidates, n);
 	for (int i = 0; i < n; i++)
 		look_up(&candidates[i]);
 	prove_all(read, candidates, n);
@@ -628,7 +640,11 @@ plc_read_array(Oid relid, ArrayType *key_values, PlcSink *sink)
 
 	plc_table_enter();
 	AcceptInvalidationMessages();
-	read.relation = table_open(relid, AccessShareLock);
+	read.relation = try_table_open(relid, AccessShareLock);
+	if (read.relation == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
 	read.table = plc_table_get(read.relation);
 	plc_table_check_privileges(read.table, read.relation);
 	plc_keys_from_array(read.table, key_values, &keys);

@@ -3,11 +3,15 @@
  *		Rows to JSON, byte for byte as row_to_json does it.
  *
  * row_to_json looks up the type of every column of every row in the catalogs.
- * A renderer does this once for a table, and has short paths for the common
- * types.  Whatever is not simple (arrays, composite types, casts to json) is
- * handed to the server's own to_json.  test/regress/sql/render.sql compares
- * the two for every type of the server; pg_local_cache.verify compares in
- * production, with row_to_json itself.
+ * A renderer does this once for a table, into nested arrays and composite types,
+ * and has short paths for the common types.  Besides being fast this makes the
+ * text a function of the descriptor and the tuple: a change of the catalogs in
+ * the middle of a call cannot show in a text that is then published under the
+ * fingerprint of the old state (rule P8).  The one exception is the label of an
+ * enum, which its output function looks up; shape.c takes care of that.
+ *
+ * test/regress/sql/render.sql compares with row_to_json for every type of the
+ * server; pg_local_cache.verify compares in production.
  *
  * Works in the current memory context, and leaves there what output functions
  * leave.
@@ -18,14 +22,14 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/datetime.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "compat.h"
 #include "table/render.h"
@@ -43,14 +47,32 @@ typedef enum RenderHow
 	RENDER_TEXT,				/* text and its kin: the bytes, escaped */
 	RENDER_JSON,				/* output function, as it is */
 	RENDER_OUTPUT,				/* output function, escaped */
-	RENDER_TO_JSON				/* the server's to_json */
+	RENDER_CAST,				/* cast to json, as it is */
+	RENDER_ARRAY,
+	RENDER_ROW
 } RenderHow;
 
-typedef struct RenderColumn
+/* How values of one type are rendered. */
+typedef struct RenderValue
 {
 	RenderHow	how;
 	Oid			type;			/* base type */
-	FmgrInfo	function;		/* output function or to_json */
+	FmgrInfo	function;		/* output function or cast */
+
+	/* of an array */
+	struct RenderValue *element;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+
+	/* of a composite type */
+	PlcRenderer *row;
+	TupleDesc	desc;
+} RenderValue;
+
+typedef struct RenderColumn
+{
+	RenderValue value;
 	char	   *label;			/* "name": with the comma before it if not first */
 	int			label_len;
 } RenderColumn;
@@ -61,13 +83,19 @@ struct PlcRenderer
 	RenderColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
-static bool
-has_json_cast(Oid type)
+static void append_value(StringInfo out, RenderValue *value, Datum datum);
+static void make_value(RenderValue *value, Oid type);
+
+/* The cast to json that json.c would call, or InvalidOid. */
+static Oid
+json_cast(Oid type)
 {
 	Oid			cast;
 
-	return type >= FirstNormalObjectId &&
-		find_coercion_pathway(JSONOID, type, COERCION_EXPLICIT, &cast) == COERCION_PATH_FUNC;
+	if (type < FirstNormalObjectId ||
+		find_coercion_pathway(JSONOID, type, COERCION_EXPLICIT, &cast) != COERCION_PATH_FUNC)
+		return InvalidOid;
+	return cast;
 }
 
 /* The decision that json.c takes for a type. */
@@ -100,25 +128,55 @@ choose(Oid type)
 		case JSONBOID:
 			return RENDER_JSON;
 		default:
-			if (OidIsValid(get_element_type(type)) || type_is_rowtype(type) || has_json_cast(type))
-				return RENDER_TO_JSON;
-			return RENDER_OUTPUT;
+			if (OidIsValid(get_element_type(type)))
+				return RENDER_ARRAY;
+			if (type_is_rowtype(type))
+				return RENDER_ROW;
+			return OidIsValid(json_cast(type)) ? RENDER_CAST : RENDER_OUTPUT;
 	}
 }
 
-/* to_json finds out the type of its argument from its call expression. */
 static void
-prepare_to_json(RenderColumn *column, Oid type)
+make_array(RenderValue *value)
 {
-	Param	   *argument = makeNode(Param);
+	Oid			element = get_element_type(value->type);
 
-	argument->paramkind = PARAM_EXTERN;
-	argument->paramtype = type;
-	argument->paramtypmod = -1;
-	fmgr_info(F_TO_JSON, &column->function);
-	fmgr_info_set_expr((Node *) makeFuncExpr(F_TO_JSON, JSONOID, list_make1(argument),
-											 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL),
-					   &column->function);
+	get_typlenbyvalalign(element, &value->typlen, &value->typbyval, &value->typalign);
+	value->element = palloc0(sizeof(RenderValue));
+	make_value(value->element, element);
+}
+
+static void
+make_row(RenderValue *value)
+{
+	value->desc = lookup_rowtype_tupdesc_copy(value->type, -1);
+	value->row = plc_renderer_make(value->desc);
+}
+
+static void
+make_value(RenderValue *value, Oid type)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	check_stack_depth();
+	value->type = getBaseType(type);
+	value->how = choose(value->type);
+	switch (value->how)
+	{
+		case RENDER_ARRAY:
+			make_array(value);
+			break;
+		case RENDER_ROW:
+			make_row(value);
+			break;
+		case RENDER_CAST:
+			fmgr_info(json_cast(value->type), &value->function);
+			break;
+		default:
+			getTypeOutputInfo(value->type, &output, &is_varlena);
+			fmgr_info(output, &value->function);
+	}
 }
 
 static void
@@ -133,24 +191,6 @@ make_label(RenderColumn *column, const char *name, bool first)
 	appendStringInfoChar(&label, ':');
 	column->label = label.data;
 	column->label_len = label.len;
-}
-
-static void
-make_column(RenderColumn *column, Form_pg_attribute attribute, bool first)
-{
-	Oid			output;
-	bool		is_varlena;
-
-	column->type = getBaseType(attribute->atttypid);
-	column->how = choose(column->type);
-	make_label(column, NameStr(attribute->attname), first);
-	if (column->how == RENDER_TO_JSON)
-	{
-		prepare_to_json(column, attribute->atttypid);
-		return;
-	}
-	getTypeOutputInfo(column->type, &output, &is_varlena);
-	fmgr_info(output, &column->function);
 }
 
 /* Makes a renderer in the current memory context, for rows of this shape. */
@@ -168,7 +208,8 @@ plc_renderer_make(TupleDesc desc)
 
 		if (attribute->attisdropped)
 			continue;
-		make_column(&renderer->columns[i], attribute, first);
+		make_label(&renderer->columns[i], NameStr(attribute->attname), first);
+		make_value(&renderer->columns[i].value, attribute->atttypid);
 		first = false;
 	}
 	return renderer;
@@ -254,49 +295,137 @@ append_text(StringInfo out, struct varlena *value)
 	append_string(out, VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed));
 }
 
+static void append_row(StringInfo out, PlcRenderer *renderer, const Datum *values,
+					   const bool *nulls);
+
 static void
-append_value(StringInfo out, RenderColumn *column, Datum value)
+append_composite(StringInfo out, RenderValue *value, Datum datum)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(datum);
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header), .t_data = header};
+	Datum	   *values = palloc(value->desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc(value->desc->natts * sizeof(bool));
+
+	ItemPointerSetInvalid(&tuple.t_self);
+	heap_deform_tuple(&tuple, value->desc, values, nulls);
+	append_row(out, value->row, values, nulls);
+}
+
+/* An array on its way: elements are taken in the order in which they lie. */
+typedef struct ArrayWalk
+{
+	RenderValue *element;
+	int			ndims;
+	int		   *dims;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			next;
+} ArrayWalk;
+
+static void
+append_dimension(StringInfo out, ArrayWalk *walk, int dim)
+{
+	appendStringInfoChar(out, '[');
+	for (int i = 0; i < walk->dims[dim]; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(out, ',');
+		if (dim + 1 < walk->ndims)
+			append_dimension(out, walk, dim + 1);
+		else if (walk->nulls[walk->next++])
+			appendBinaryStringInfo(out, "null", 4);
+		else
+			append_value(out, walk->element, walk->elements[walk->next - 1]);
+	}
+	appendStringInfoChar(out, ']');
+}
+
+static void
+append_array(StringInfo out, RenderValue *value, Datum datum)
+{
+	ArrayType  *array = DatumGetArrayTypeP(datum);
+	ArrayWalk	walk = {.element = value->element, .ndims = ARR_NDIM(array), .dims = ARR_DIMS(array)};
+	int			n;
+
+	if (ArrayGetNItems(walk.ndims, walk.dims) == 0)
+	{
+		appendBinaryStringInfo(out, "[]", 2);
+		return;
+	}
+	deconstruct_array(array, ARR_ELEMTYPE(array), value->typlen, value->typbyval, value->typalign,
+					  &walk.elements, &walk.nulls, &n);
+	append_dimension(out, &walk, 0);
+}
+
+static void
+append_value(StringInfo out, RenderValue *value, Datum datum)
 {
 	char	   *text;
 	struct varlena *json;
 
-	switch (column->how)
+	switch (value->how)
 	{
 		case RENDER_DROPPED:
 			break;
 		case RENDER_BOOL:
-			appendStringInfoString(out, DatumGetBool(value) ? "true" : "false");
+			appendStringInfoString(out, DatumGetBool(datum) ? "true" : "false");
 			break;
 		case RENDER_INT2:
-			append_int(out, DatumGetInt16(value));
+			append_int(out, DatumGetInt16(datum));
 			break;
 		case RENDER_INT4:
-			append_int(out, DatumGetInt32(value));
+			append_int(out, DatumGetInt32(datum));
 			break;
 		case RENDER_INT8:
-			append_int(out, DatumGetInt64(value));
+			append_int(out, DatumGetInt64(datum));
 			break;
 		case RENDER_DATETIME:
-			append_datetime(out, column->type, value);
+			append_datetime(out, value->type, datum);
 			break;
 		case RENDER_TEXT:
-			append_text(out, (struct varlena *) DatumGetPointer(value));
+			append_text(out, (struct varlena *) DatumGetPointer(datum));
 			break;
 		case RENDER_NUMBER:
-			append_number(out, OutputFunctionCall(&column->function, value));
+			append_number(out, OutputFunctionCall(&value->function, datum));
 			break;
 		case RENDER_JSON:
-			appendStringInfoString(out, OutputFunctionCall(&column->function, value));
+			appendStringInfoString(out, OutputFunctionCall(&value->function, datum));
 			break;
 		case RENDER_OUTPUT:
-			text = OutputFunctionCall(&column->function, value);
+			text = OutputFunctionCall(&value->function, datum);
 			append_string(out, text, strlen(text));
 			break;
-		case RENDER_TO_JSON:
-			json = PG_DETOAST_DATUM_PACKED(FunctionCall1(&column->function, value));
+		case RENDER_CAST:
+			json = PG_DETOAST_DATUM_PACKED(FunctionCall1(&value->function, datum));
 			appendBinaryStringInfo(out, VARDATA_ANY(json), VARSIZE_ANY_EXHDR(json));
 			break;
+		case RENDER_ARRAY:
+			append_array(out, value, datum);
+			break;
+		case RENDER_ROW:
+			append_composite(out, value, datum);
+			break;
 	}
+}
+
+static void
+append_row(StringInfo out, PlcRenderer *renderer, const Datum *values, const bool *nulls)
+{
+	check_stack_depth();
+	appendStringInfoChar(out, '{');
+	for (int i = 0; i < renderer->ncolumns; i++)
+	{
+		RenderColumn *column = &renderer->columns[i];
+
+		if (column->value.how == RENDER_DROPPED)
+			continue;
+		appendBinaryStringInfo(out, column->label, column->label_len);
+		if (nulls[i])
+			appendBinaryStringInfo(out, "null", 4);
+		else
+			append_value(out, &column->value, values[i]);
+	}
+	appendStringInfoChar(out, '}');
 }
 
 /* Appends the row in the slot, which must be of the shape the renderer is for. */
@@ -305,21 +434,7 @@ plc_render(PlcRenderer *renderer, TupleTableSlot *slot, StringInfo out)
 {
 	slot_getallattrs(slot);
 	Assert(slot->tts_nvalid == renderer->ncolumns);
-
-	appendStringInfoChar(out, '{');
-	for (int i = 0; i < renderer->ncolumns; i++)
-	{
-		RenderColumn *column = &renderer->columns[i];
-
-		if (column->how == RENDER_DROPPED)
-			continue;
-		appendBinaryStringInfo(out, column->label, column->label_len);
-		if (slot->tts_isnull[i])
-			appendBinaryStringInfo(out, "null", 4);
-		else
-			append_value(out, column, slot->tts_values[i]);
-	}
-	appendStringInfoChar(out, '}');
+	append_row(out, renderer, slot->tts_values, slot->tts_isnull);
 }
 
 /* The row in the slot, rendered by the server's row_to_json. */

@@ -15,6 +15,10 @@
  * so whoever reads after the acknowledgement sees the new shape, and nothing
  * that a publisher checks could promise that (rule P8).
  *
+ * A publisher's fingerprint and text must belong together.  Both come from the
+ * descriptor, made at one time; if an invalidation has marked it since, nothing
+ * is published (read.c).
+ *
  * What is walked: the columns; into domains, composite types, enums, arrays
  * and ranges.  json.c treats dates in JSON and dates inside of the text of a
  * range differently, hence "in_text".  Base types:
@@ -244,6 +248,24 @@ visit_base_type(PlcShape *shape, Oid type, bool in_text)
 }
 
 /*
+ * A label is looked up when a value is rendered, which may be a moment after a
+ * rename was committed and before we are told of it.  Then a new label is
+ * published under the old fingerprint, which harms nobody as long as that
+ * fingerprint never comes back, not even when the label is renamed back.  So
+ * it is not the label that goes in but its row in pg_enum, by raw xmin and
+ * place.
+ */
+static uint64
+hash_enum_row(HeapTuple tuple)
+{
+	TransactionId xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	uint64		hash = ((Form_pg_enum) GETSTRUCT(tuple))->oid;
+
+	hash = hash_bytes_extended((unsigned char *) &xmin, sizeof(xmin), hash);
+	return hash_bytes_extended((unsigned char *) &tuple->t_self, sizeof(ItemPointerData), hash);
+}
+
+/*
  * All labels.  A label that is added later changes no text until a row uses
  * it, but it may be renamed after that: so any change in pg_enum counts.
  */
@@ -257,14 +279,9 @@ visit_enum(PlcShape *shape, Oid type, bool in_text)
 		return;
 	plc_shape_depend(shape, ENUMOID, 0);
 	labels = SearchSysCacheList1(ENUMTYPOIDNAME, ObjectIdGetDatum(type));
+	/* the list has no order that all processes share: add up */
 	for (int i = 0; i < labels->n_members; i++)
-	{
-		Form_pg_enum label = (Form_pg_enum) GETSTRUCT(&labels->members[i]->tuple);
-
-		/* the list has no order that all processes share: add up */
-		sum += hash_bytes_extended((unsigned char *) NameStr(label->enumlabel),
-								   strlen(NameStr(label->enumlabel)), label->oid);
-	}
+		sum += hash_enum_row(&labels->members[i]->tuple);
 	ReleaseSysCacheList(labels);
 	mix_bytes(shape, &sum, sizeof(sum));
 }

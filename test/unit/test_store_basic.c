@@ -18,9 +18,9 @@ test_sizes(void)
 	tap_ok(plc_store_format(memory, PLC_STORE_MIN_SIZE) == (PlcStore *) memory,
 		   "the least block is taken");
 	tap_is(plc_store_shards_for_size(PLC_STORE_MIN_SIZE), 1, "1 MB is one shard");
-	tap_is(plc_store_shards_for_size((size_t) 32 * MB - 1), 1, "less than 32 MB is one shard");
-	tap_is(plc_store_shards_for_size((size_t) 32 * MB), 2, "32 MB are two shards");
-	tap_is(plc_store_shards_for_size((size_t) 1024 * MB), 64, "1 GB is 64 shards");
+	tap_is(plc_store_shards_for_size((size_t) 16 * MB - 1), 1, "less than 16 MB is one shard");
+	tap_is(plc_store_shards_for_size((size_t) 16 * MB), 2, "16 MB are two shards");
+	tap_is(plc_store_shards_for_size((size_t) 1024 * MB), 128, "1 GB is 128 shards");
 	tap_is(plc_store_shards_for_size((size_t) 1 << 40), 128, "1 TB is 128 shards");
 	for (size = PLC_STORE_MIN_SIZE; size < (size_t) 1 << 33; size += size / 7)
 	{
@@ -74,9 +74,9 @@ test_shard(void)
 		in_range = in_range && shard < plc_store_shards(store);
 		seen |= UINT32_C(1) << shard;
 	}
-	tap_is(plc_store_shards(store), 8, "128 MB are 8 shards");
+	tap_is(plc_store_shards(store), 16, "128 MB are 16 shards");
 	tap_ok(in_range, "a hash belongs to one of the shards");
-	tap_is(seen, 0xff, "all shards are used");
+	tap_is(seen, 0xffff, "all shards are used");
 	free(store);
 }
 

@@ -155,7 +155,7 @@ main(void)
 	PlcStore   *one = make_store(16 * MB);
 	PlcStore   *four = make_store(64 * MB);
 
-	tap_is(plc_store_shards(four), 4, "64 MB are four shards");
+	tap_is(plc_store_shards(four), 8, "64 MB are eight shards");
 	test_sweep(one);
 	test_sweep(four);
 	free(one);
