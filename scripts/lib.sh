@@ -45,7 +45,7 @@ choose_user() {
     elif [ "${SUDO_USER:-root}" != root ]; then
         RUN_USER=$SUDO_USER
     else
-        RUN_USER=local_cache # initdb forbids names that begin with pg_
+        RUN_USER=localcache # not pg_...: initdb refuses that; not local_cache: "$user" would be the extension's schema
     fi
 }
 
