@@ -52,7 +52,7 @@ static const char body[] =
 	" during tstzrange GENERATED ALWAYS AS"
 	"  (tstzrange(to_timestamp(version), to_timestamp(version + 60))) STORED,"
 	" mood stress.mood GENERATED ALWAYS AS"
-	"  (CASE WHEN version % 3 = 0 THEN 'loud'::stress.mood ELSE 'calm 0' END) STORED,"
+	"  (CASE WHEN version % 3 = 0 THEN 'loud'::stress.mood ELSE 'calm' END) STORED,"
 	" note text GENERATED ALWAYS AS (CASE WHEN version % 5 = 0 THEN NULL"
 	"  WHEN version % 97 = 1 THEN repeat(md5(version::text), 200)"
 	"  ELSE repeat(md5(version::text), (version % 4)::int) END) STORED";
@@ -88,11 +88,12 @@ set_up(Session *s)
 {
 	session_run(s, "CREATE EXTENSION IF NOT EXISTS pg_local_cache");
 	session_run(s, "CREATE SCHEMA stress");
-	session_run(s, "CREATE TYPE stress.mood AS ENUM ('calm 0', 'loud')");
+	session_run(s, "CREATE TYPE stress.mood AS ENUM ('calm', 'loud')");
 	for (int table = 0; table < TABLES; table++)
 		make_table(s, table);
 	session_run(s, "CREATE TABLE stress.skew (id int PRIMARY KEY, v int NOT NULL)");
-	session_run(s, "INSERT INTO stress.skew VALUES (0, 0), (1, 0)");
+	session_run(s, "INSERT INTO stress.skew SELECT id, 0 FROM generate_series(0, %d) id",
+				2 * MAX_PROCESSES);
 	session_run(s, "SELECT local_cache.attach_table('stress.skew')");
 	session_run(s, "SET allow_in_place_tablespaces = on");
 	session_run(s, "CREATE TABLESPACE stress_elsewhere LOCATION ''");

@@ -17,6 +17,9 @@
 /* In a row, with deletions in between. */
 #define FULL_VACUUMS 6
 
+/* Of the enum's label, in a row.  Odd, so that each label has its time. */
+#define RENAMES 5
+
 /* The life of the column that comes and goes. */
 typedef enum ColumnState
 {
@@ -24,21 +27,44 @@ typedef enum ColumnState
 	ADDED,
 	RENAMED,
 	RETYPED,
-	REWRITTEN
+	REWRITTEN,
+	COLUMN_STATES
 } ColumnState;
 
 static ColumnState columns[TABLES];
-static int	added[TABLES];		/* columns so far: the number in the name */
+static int	added[TABLES];		/* columns so far */
 static bool elsewhere[TABLES];	/* in the other tablespace? */
 
 static bool
-alter(Session *s, int table, const char *what, int number)
+alter(Session *s, int table, const char *what)
 {
-	char		action[256];
-
-	snprintf(action, sizeof(action), what, number, number);
-	session_run(s, "ALTER TABLE %s %s", tables[table].name, action);
+	session_run(s, "ALTER TABLE %s %s", tables[table].name, what);
 	return session_end(s, NULL);
+}
+
+/* The same name each time, with another default. */
+static bool
+add_column(Session *s, int table)
+{
+	char		action[128];
+
+	snprintf(action, sizeof(action), "ADD COLUMN extra timestamptz DEFAULT to_timestamp(%d)",
+			 added[table] + 1);
+	if (!alter(s, table, action))
+		return false;
+	added[table]++;
+	return true;
+}
+
+static bool
+rewrite_column(Session *s, int table)
+{
+	bool		happened;
+
+	atomic_fetch_add(&shared->rewrites_started[table], 1);
+	happened = alter(s, table, "ALTER more DROP DEFAULT, ALTER more TYPE date");
+	atomic_fetch_add(&shared->rewrites_done[table], 1);
+	return happened;
 }
 
 /*
@@ -49,40 +75,37 @@ alter(Session *s, int table, const char *what, int number)
 static int
 step_column(Session *s, int table)
 {
-	int			number = added[table];
+	Kind		kind;
+	bool		happened;
 
 	switch (columns[table])
 	{
 		case NO_COLUMN:
-			if (number == MAX_ADDED)
+			if (added[table] == MAX_ADDED)
 				return KIND_ADD_COLUMN;
-			if (!alter(s, table, "ADD COLUMN extra_%d timestamptz DEFAULT to_timestamp(%d)", number + 1))
-				return -1;
-			added[table]++;
-			columns[table] = ADDED;
-			return KIND_ADD_COLUMN;
+			kind = KIND_ADD_COLUMN;
+			happened = add_column(s, table);
+			break;
 		case ADDED:
-			if (!alter(s, table, "RENAME extra_%d TO more_%d", number))
-				return -1;
-			columns[table] = RENAMED;
-			return KIND_RENAME_COLUMN;
+			kind = KIND_RENAME_COLUMN;
+			happened = alter(s, table, "RENAME extra TO more");
+			break;
 		case RENAMED:
-			if (!alter(s, table, "ALTER more_%d TYPE timestamp", number))
-				return -1;
-			columns[table] = RETYPED;
-			return KIND_RETYPE_COLUMN;
+			kind = KIND_RETYPE_COLUMN;
+			happened = alter(s, table, "ALTER more TYPE timestamp");
+			break;
 		case RETYPED:
-			atomic_fetch_add(&shared->rewrites_started[table], 1);
-			if (alter(s, table, "ALTER more_%d DROP DEFAULT, ALTER more_%d TYPE date", number))
-				columns[table] = REWRITTEN;
-			atomic_fetch_add(&shared->rewrites_done[table], 1);
-			return columns[table] == REWRITTEN ? KIND_REWRITE_COLUMN : -1;
+			kind = KIND_REWRITE_COLUMN;
+			happened = rewrite_column(s, table);
+			break;
 		default:
-			if (!alter(s, table, "DROP COLUMN more_%d", number))
-				return -1;
-			columns[table] = NO_COLUMN;
-			return KIND_DROP_COLUMN;
+			kind = KIND_DROP_COLUMN;
+			happened = alter(s, table, "DROP COLUMN more");
 	}
+	if (!happened)
+		return -1;
+	columns[table] = (columns[table] + 1) % COLUMN_STATES;
+	return kind;
 }
 
 static bool
@@ -167,17 +190,30 @@ reindex(Session *s, int table)
 	return session_end(s, NULL);
 }
 
-/* The labels are numbered, so each can be told from all that were before. */
 static bool
 rename_label(Session *s)
 {
 	uint64_t	number = shared->label_done + 1;
 
 	raise_to(&shared->label_started, number);
-	session_run(s, "ALTER TYPE stress.mood RENAME VALUE 'calm %lu' TO 'calm %lu'", number - 1, number);
+	session_run(s, "ALTER TYPE stress.mood RENAME VALUE '%s' TO '%s'",
+				label_name(number - 1), label_name(number));
 	if (!session_end(s, NULL))
 		return false;
 	raise_to(&shared->label_done, number);
+	return true;
+}
+
+/*
+ * To and fro, and so on.  What was made with one label while the rename was
+ * going on may not be found when the other label is back.
+ */
+static bool
+rename_labels(Session *s)
+{
+	for (int time = 0; time < RENAMES; time++)
+		if (!rename_label(s))
+			return false;
 	return true;
 }
 
@@ -190,8 +226,8 @@ roll_back(Session *s, int table)
 	tx_begin_unlocked(&tx, s, READ_COMMITTED, table);
 	session_run(s, "ALTER TABLE %s ADD COLUMN draft int DEFAULT 1", tables[table].name);
 	tx_read(&tx);
-	session_run(s, "ALTER TYPE stress.mood RENAME VALUE 'calm %lu' TO 'draft'",
-				(uint64_t) shared->label_done);
+	session_run(s, "ALTER TYPE stress.mood RENAME VALUE '%s' TO 'draft'",
+				label_name(shared->label_done));
 	tx_read(&tx);
 	return tx_rollback(&tx);
 }
@@ -214,7 +250,7 @@ work(Session *s, Kind kind, int table)
 		case KIND_REINDEX:
 			return reindex(s, table);
 		case KIND_RENAME_LABEL:
-			return rename_label(s);
+			return rename_labels(s);
 		default:
 			return roll_back(s, table);
 	}
@@ -223,7 +259,7 @@ work(Session *s, Kind kind, int table)
 /* One turn of the year; ADD_COLUMN stands for the next step of the column. */
 static const int year[] = {
 	KIND_VACUUM, KIND_VACUUM, KIND_FREEZE, KIND_VACUUM_FULL, KIND_CLUSTER, KIND_TABLESPACE,
-	KIND_REINDEX, KIND_RENAME_LABEL, KIND_RENAME_LABEL, KIND_DDL_ROLLBACK,
+	KIND_REINDEX, KIND_DDL_ROLLBACK, KIND_RENAME_LABEL, KIND_RENAME_LABEL, KIND_RENAME_LABEL,
 	KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN
 };
 

@@ -190,6 +190,8 @@ session_open(Session *s, const char *conninfo, const char *role, int number, int
 {
 	memset(s, 0, sizeof(*s));
 	snprintf(s->name, sizeof(s->name), "%s %d", role, number);
+	s->number = number;
+	s->conninfo = conninfo;
 	s->rng = rng_of_process(shared->seed, process);
 
 	s->conn = PQconnectdb(conninfo);

@@ -20,7 +20,9 @@ typedef enum Level
 
 typedef struct Session
 {
-	char		name[32];		/* "reader 2" */
+	char		name[48];		/* "reader 2" */
+	int			number;
+	const char *conninfo;
 	Rng			rng;
 	PGconn	   *conn;
 	int			settings;		/* index of the profile in use */

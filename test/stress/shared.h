@@ -34,7 +34,7 @@
 	X(LOCK, "row lock") \
 	X(PREPARED, "prepared transaction") \
 	X(REFILL, "truncate twice") \
-	X(SKEW, "write skew tried") \
+	X(SKEW, "write skew refused") \
 	X(VACUUM, "vacuum") \
 	X(FREEZE, "vacuum freeze") \
 	X(VACUUM_FULL, "vacuum full") \
@@ -90,7 +90,7 @@ typedef struct Shared
 	_Atomic uint64_t rewrites_started[TABLES];
 	_Atomic uint64_t rewrites_done[TABLES];
 
-	/* number in the enum's label: given out, and acknowledged */
+	/* renames of the enum's label: begun, and acknowledged */
 	_Atomic uint64_t label_started;
 	_Atomic uint64_t label_done;
 
@@ -123,6 +123,7 @@ extern bool running(void);
 extern uint64_t next_version(void);
 extern void count(Kind kind);
 extern void raise_to(_Atomic uint64_t *value, uint64_t least);
+extern const char *label_name(uint64_t number);
 extern void floor_take(Floor *floor);
 
 #endif							/* STRESS_SHARED_H */

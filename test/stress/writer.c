@@ -237,7 +237,7 @@ static const struct
 	{KIND_LOCK, lock, 8},
 	{KIND_PREPARED, prepare, 6},
 	{KIND_REFILL, refill, 3},
-	{KIND_SKEW, skew_try, 16},
+	{KIND_SKEW, skew_try, 4},
 };
 
 #define WORKS ((int) (sizeof(works) / sizeof(works[0])))
