@@ -206,9 +206,34 @@ typedef struct RowSink
 	PlcSink		base;
 	Tuplestorestate *store;
 	TupleDesc	desc;			/* of the result */
+	bool		desc_checked;	/* against the table's */
 	Datum	   *values;
 	bool	   *nulls;
 } RowSink;
+
+/*
+ * The result has the form that the table had when the query was started, which
+ * is before we lock the table: an ALTER TABLE may have come between.
+ */
+static void
+check_row_type(const RowSink *sink, TupleDesc desc)
+{
+	bool		same = sink->desc->natts == desc->natts;
+
+	for (int i = 0; i < desc->natts && same; i++)
+	{
+		Form_pg_attribute ours = TupleDescAttr(sink->desc, i);
+		Form_pg_attribute theirs = TupleDescAttr(desc, i);
+
+		same = ours->attisdropped == theirs->attisdropped &&
+			(ours->attisdropped || ours->atttypid == theirs->atttypid);
+	}
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("columns of the table have changed since the query was started"),
+				 errhint("Run the query again.")));
+}
 
 /*
  * The tuple may have fewer columns than the table, and values in columns that
@@ -219,6 +244,9 @@ row_tuple(PlcSink *base, HeapTuple tuple, TupleDesc desc)
 {
 	RowSink    *sink = (RowSink *) base;
 
+	if (!sink->desc_checked)
+		check_row_type(sink, desc);
+	sink->desc_checked = true;
 	heap_deform_tuple(tuple, desc, sink->values, sink->nulls);
 	for (int i = 0; i < desc->natts; i++)
 		if (TupleDescAttr(desc, i)->attisdropped)

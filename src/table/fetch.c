@@ -23,13 +23,14 @@
 #include "compat.h"
 #include "table/fetch.h"
 
-/* Prepares fetches; opens nothing yet. */
+/* Prepares fetches; opens nothing yet.  The scan will live in the current memory context. */
 void
 plc_fetch_begin(PlcFetch *fetch, PlcTable *table, Relation heap, Snapshot snapshot)
 {
 	fetch->table = table;
 	fetch->heap = heap;
 	fetch->snapshot = snapshot;
+	fetch->context = CurrentMemoryContext;
 	fetch->index = NULL;
 }
 
@@ -52,20 +53,24 @@ open_index(PlcFetch *fetch)
 
 /*
  * The row with this key that the snapshot sees, or NULL.  It stays in the slot
- * until the next fetch.
+ * until the next fetch.  The scan allocates now and then what it keeps, so the
+ * context is switched whatever the caller's.
  */
 TupleTableSlot *
 plc_fetch_row(PlcFetch *fetch, const Datum *values)
 {
+	MemoryContext caller = MemoryContextSwitchTo(fetch->context);
+	bool		found;
+
 	if (fetch->index == NULL)
 		open_index(fetch);
 	for (int i = 0; i < fetch->table->ncolumns; i++)
 		fetch->keys[i].sk_argument = values[i];
 
 	index_rescan(fetch->scan, fetch->keys, fetch->table->ncolumns, NULL, 0);
-	if (!index_getnext_slot(fetch->scan, ForwardScanDirection, fetch->slot))
-		return NULL;
-	return fetch->slot;
+	found = index_getnext_slot(fetch->scan, ForwardScanDirection, fetch->slot);
+	MemoryContextSwitchTo(caller);
+	return found ? fetch->slot : NULL;
 }
 
 /* Closes what was opened. */

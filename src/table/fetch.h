@@ -18,6 +18,7 @@ typedef struct PlcFetch
 	PlcTable   *table;
 	Relation	heap;
 	Snapshot	snapshot;
+	MemoryContext context;		/* of the call: the scan lives in it */
 	Relation	index;			/* NULL until the first fetch */
 	IndexScanDesc scan;
 	TupleTableSlot *slot;

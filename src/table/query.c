@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 #include "catalog/pg_operator.h"
 
@@ -35,7 +36,7 @@ append_operator(StringInfo sql, Oid operator)
 	appendStringInfo(sql, " OPERATOR(%s.%s) ", quote_identifier(get_namespace_name(schema)), name);
 }
 
-/* SELECT what FROM ONLY table t WHERE column = $1 AND … */
+/* SELECT what FROM ONLY table t WHERE column = $1 AND …, each by the collation of the index */
 static SPIPlanPtr
 prepare(PlcTable *table, Relation relation, const char *what)
 {
@@ -55,6 +56,8 @@ prepare(PlcTable *table, Relation relation, const char *what)
 		appendStringInfo(&sql, "%st.%s", i > 0 ? " AND " : "", quote_identifier(column->name));
 		append_operator(&sql, column->equality_operator);
 		appendStringInfo(&sql, "$%d", i + 1);
+		if (OidIsValid(column->collation))
+			appendStringInfo(&sql, " COLLATE %s", generate_collation_name(column->collation));
 	}
 	plan = SPI_prepare(sql.data, table->ncolumns, types);
 	if (plan == NULL)
