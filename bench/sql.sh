@@ -265,9 +265,18 @@ before_updates()
     sql "CHECKPOINT"
 }
 
+# warm table: asks for all keys until hardly one is missing.  The cache's index
+# forgets a few keys in a hundred thousand for want of a place, whatever its size.
 warm()
 {
-    sql "SELECT count(local_cache.mget('$1', keys)) FROM ${1}_batches" >/dev/null
+    local before after
+    for _ in 1 2 3; do
+        read -r _ before < <(cache_counts)
+        sql "SELECT count(local_cache.mget('$1', keys)) FROM ${1}_batches" >/dev/null
+        read -r _ after < <(cache_counts)
+        [ $(((after - before) * 100)) -gt "$(rows_of "$1")" ] || return 0
+    done
+    say "  $1: $((after - before)) keys were missing still at the third time of asking"
 }
 
 suite_warm()
@@ -320,7 +329,7 @@ suite_wide()
     local table
     for table in noise_4k prose_4k noise_40k prose_40k; do
         warm "$table"
-        group wide "$table" uniform 16 columns mget mget_json
+        group wide "$table" uniform 16 columns mget mget_json mget_rows
     done
 }
 

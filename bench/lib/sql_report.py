@@ -19,6 +19,8 @@ from sql_picture import picture  # noqa: E402
 
 COLUMNS = "suite table keys batch path repeat ticks client_s requests per_second hits misses".split()
 
+KEPT = "repeat requests server_us client_us per_second hits misses".split()
+
 PATHS = {
     "columns": "prepared SQL, columns",
     "row_to_json": "prepared SQL, `row_to_json`",
@@ -98,10 +100,7 @@ def summary(cell, samples, base):
         row[name] = round(median(s[name] for s in samples), digits)
     row["ratio"] = ratios(samples, base)
     row["hit_share"] = sum(s["hits"] for s in samples) / asked if asked else None
-    row["samples"] = [
-        {name: s[name] for name in ("repeat", "requests", "server_us", "client_us", "per_second", "hits", "misses")}
-        for s in samples
-    ]
+    row["samples"] = [{name: round(s[name], 3) for name in KEPT} for s in samples]
     return row
 
 
