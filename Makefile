@@ -23,6 +23,8 @@ ISOLATION      = $(sort $(notdir $(basename $(wildcard test/isolation/specs/*.sp
 ISOLATION_OPTS = --inputdir=test/isolation --outputdir=test/isolation/output --temp-instance=tmp_check/isolation \
                  --temp-config=test/postgresql.conf --encoding=UTF8 --no-locale --load-extension=pg_local_cache
 
+REGRESS_PREP   = test-folders
+
 include $(PGXS)
 
 $(DATA_built): sql/$(EXTENSION).sql $(EXTENSION).control
@@ -31,7 +33,11 @@ $(DATA_built): sql/$(EXTENSION).sql $(EXTENSION).control
 # Headers are few and small: any change rebuilds all.
 $(OBJS): $(wildcard src/*.h src/*/*.h) $(EXTENSION).control
 
-.PHONY: help unit unit-asan unit-tsan tap headercheck doccheck bench
+# pg_regress makes the last folder of a path only.
+test-folders:
+	mkdir -p tmp_check test/regress/output test/isolation/output
+
+.PHONY: test-folders help unit unit-asan unit-tsan tap headercheck doccheck bench
 help:
 	@sed -n 's/^## //p' Makefile
 
@@ -50,7 +56,7 @@ unit-asan:
 unit-tsan:
 	$(MAKE) -C test/unit tsan
 tap:
-	cd test/tap && PG_CONFIG=$(PG_CONFIG) prove -I lib $(if $(PROVE_TESTS),$(PROVE_TESTS),t/)
+	cd test/tap && PG_CONFIG=$(PG_CONFIG) prove -I lib $(or $(PROVE_TESTS),t/*.pl)
 headercheck:
 	scripts/headercheck.sh $(PG_CONFIG)
 doccheck:

@@ -38,6 +38,17 @@ PG_FUNCTION_INFO_V1(plc_health);
 
 /* ---------- counters ---------- */
 
+/* A library and SQL functions of different versions must not guess at columns. */
+static void
+check_columns(TupleDesc desc, int expected, const char *function)
+{
+	if (desc->natts != expected)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("function \"%s\" does not match this library", function),
+				 errhint("Run ALTER EXTENSION pg_local_cache UPDATE; if the library was replaced, restart the server.")));
+}
+
 Datum
 plc_table_stats(PG_FUNCTION_ARGS)
 {
@@ -47,6 +58,7 @@ plc_table_stats(PG_FUNCTION_ARGS)
 	PlcTableCounts *tables = plc_stats_collect(&ntables);
 
 	InitMaterializedSRF(fcinfo, 0);
+	check_columns(rsinfo->setDesc, 1 + PLC_NCOUNTERS + 2, "table_stats");
 	for (int i = 0; i < ntables; i++)
 	{
 		Datum		values[1 + PLC_NCOUNTERS + 2];
@@ -102,8 +114,9 @@ plc_metrics(PG_FUNCTION_ARGS)
 	bool		nulls[NMETRICS] = {false};
 	TupleDesc	desc;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts != NMETRICS)
-		elog(ERROR, "function metrics does not match this library");
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	check_columns(desc, NMETRICS, "metrics");
 	collect_metrics(metrics);
 	for (int i = 0; i < NMETRICS; i++)
 		values[i] = Int64GetDatum(metrics[i].value);

@@ -1,0 +1,1 @@
+SELECT id, revision, value FROM @table@ WHERE id = ANY (@keys@)

@@ -1,0 +1,1 @@
+SELECT array_length(@keys@, 1)

@@ -1,0 +1,1 @@
+SELECT local_cache.mget('@table@', @keys@)

@@ -1,0 +1,1 @@
+SELECT local_cache.mget_json('@table@', @keys@)

@@ -1,0 +1,1 @@
+SELECT * FROM local_cache.mget_rows(NULL::@table@, @keys@)

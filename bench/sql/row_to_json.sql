@@ -1,0 +1,1 @@
+SELECT row_to_json(r) FROM @table@ r WHERE id = ANY (@keys@)

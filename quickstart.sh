@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# The cache at work, in a disposable server of its own.
+#
+#   ./quickstart.sh         builds, installs, starts the server, shows a table being cached, leaves the server running
+#   ./quickstart.sh stop    stops the server and removes it
+#
+# As root or with sudo, on Debian.  PGVERSION or PG_CONFIG chooses the server version.  Existing clusters are not
+# touched: the server has a folder, a socket and a user without privileges, and listens on no TCP port.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/scripts/lib.sh"
+
+main() {
+    choose_user
+    DIR=/tmp/pg_local_cache-$RUN_USER
+    case ${1:-start} in
+        start) start ;;
+        stop) stop ;;
+        *) die "unrecognized argument \"$1\"" "Usage: ./quickstart.sh [stop]" ;;
+    esac
+}
+
+start() {
+    choose_server
+    if server_pid "$DIR/data" >/dev/null; then
+        say "The server of an earlier quickstart is running."
+        how_to_go_on
+        return
+    fi
+    install_server
+    ensure_user
+    make_folder
+    trap report_failure EXIT
+    build
+    start_server
+    show
+    trap - EXIT
+    say ""
+    say "The server keeps running, for you to try more."
+    how_to_go_on
+}
+
+stop() {
+    if [ ! -d "$DIR" ]; then
+        say "There is no quickstart server of user $RUN_USER."
+        return
+    fi
+    remove_folder
+    say "Stopped and removed.  The extension's files stay in the server's folders, where they are harmless."
+}
+
+how_to_go_on() {
+    say "  connect:  $("$PG_CONFIG" --bindir)/psql 'host=$DIR/socket port=5432 user=postgres dbname=demo'"
+    say "  log:      $DIR/server.log"
+    say "  stop:     ./quickstart.sh stop"
+}
+
+# Steps.  Each has a title and a log, of which the end is shown if the step fails.
+
+# step TITLE COMMAND...
+step() {
+    STEP=$1
+    say "$STEP"
+    shift
+    "$@" >"$DIR/step.log" 2>&1
+}
+
+report_failure() {
+    local status=$? log
+
+    [ "$status" -ne 0 ] || status=1
+    say "" "Failed: $STEP" >&2
+    for log in "$DIR/step.log" "$DIR/server.log"; do
+        [ ! -s "$log" ] || { say "-- end of $log" && tail -n 20 "$log"; } >&2
+    done
+    stop_servers "$DIR"
+    exit "$status"
+}
+
+make_folder() {
+    [ ! -e "$DIR" ] || remove_folder
+    mkdir -m 700 "$DIR"
+    mkdir -m 700 "$DIR/socket"
+    copy_source "$DIR/source"
+    own "$DIR"
+    cd "$DIR"
+}
+
+# /tmp is everybody's: what lies there under our name may be somebody else's.
+remove_folder() {
+    if [ -L "$DIR" ] || [ "$(stat -c %U "$DIR")" != "$RUN_USER" ]; then
+        die "$DIR does not belong to $RUN_USER" "Look what it is, and remove it."
+    fi
+    stop_servers "$DIR"
+    rm -rf "$DIR"
+}
+
+build() {
+    step "Building for $("$PG_CONFIG" --version)" \
+        as_user make --silent -C "$DIR/source" -j"$(nproc)" PG_CONFIG="$PG_CONFIG"
+    step "Installing into $("$PG_CONFIG" --pkglibdir)" \
+        as_root make --silent -C "$DIR/source" PG_CONFIG="$PG_CONFIG" install
+}
+
+start_server() {
+    step "Making a cluster in $DIR, as user $RUN_USER" \
+        as_user "$BINDIR/initdb" --pgdata="$DIR/data" --username=postgres --auth=trust --encoding=UTF8 --no-locale
+    as_user tee -a "$DIR/data/postgresql.conf" >/dev/null <<EOC
+listen_addresses = ''
+port = 5432 # only names the socket
+unix_socket_directories = '$DIR/socket'
+shared_preload_libraries = 'pg_local_cache'
+EOC
+    step "Starting the server" \
+        as_user "$BINDIR/pg_ctl" start --wait --silent --pgdata="$DIR/data" --log="$DIR/server.log"
+    step "Creating the database demo" \
+        as_user "$BINDIR/createdb" --host="$DIR/socket" --port=5432 --username=postgres demo
+}
+
+# The show
+
+show() {
+    sql "The functions come with the extension." \
+        "CREATE EXTENSION pg_local_cache;"
+    sql "A table with 5000 rows." \
+        "CREATE TABLE items (id bigint PRIMARY KEY, name text NOT NULL, price numeric(10,2), tags text[]);" \
+        "INSERT INTO items SELECT n, 'item ' || n, n * 0.25, ARRAY['new', 'sale'] FROM generate_series(1, 5000) n;"
+    sql "Attach it.  This adds no trigger and changes nothing on the table." \
+        "SELECT jsonb_pretty(local_cache.attach_table('items'));"
+    sql "Rows by key, as text: the order is kept, a missing row is null.  This read fills the cache." \
+        "SELECT local_cache.mget('items', ARRAY[2, 99999, 1]);"
+    sql "The same as one JSON array.  This one is answered from the cache." \
+        "SELECT local_cache.mget_json('items', ARRAY[2, 99999, 1]);"
+    sql "The same as typed rows.  These are kept beside the texts, so this is their first read." \
+        "SELECT * FROM local_cache.mget_rows(NULL::items, ARRAY[2, 99999, 1]);"
+    sql "Another session changes a row.  It does not know that a cache exists." \
+        "UPDATE items SET price = 19.99 WHERE id = 1;"
+    sql "The next read sees the change: the cached version is no longer visible, so it is not served." \
+        "SELECT local_cache.mget_json('items', ARRAY[2, 1]);"
+    sql "What the cache has done for this table, counted by key.  A key without a row is a miss each time." \
+        "SELECT hits, misses, proof_failures, publishes, entries, bytes FROM local_cache.tables;"
+    sql "Whether all is well." \
+        "SELECT jsonb_pretty(local_cache.health());"
+}
+
+# sql TITLE STATEMENT...: each call is a session of its own.
+sql() {
+    local statement
+
+    STEP=$1
+    say "" "-- $1"
+    shift
+    for statement; do
+        printf '%s\n' "$statement"
+    done | as_user "$BINDIR/psql" --no-psqlrc --quiet --echo-queries --pset=pager=off --pset=null=null \
+        --set=ON_ERROR_STOP=1 "host=$DIR/socket port=5432 user=postgres dbname=demo"
+}
+
+main "$@"

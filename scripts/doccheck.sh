@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# The documents agree with the code, both ways.
+#
+#   docs/configuration.md   a heading for each setting of src/guc.c, and no other
+#   docs/sql.md             a heading for each function and view of the install script; every local_cache.NAME in any
+#                           document exists
+#   docs/monitoring.md      a table row "| `name` | ..." for each counter of src/stats.h and column of metrics(), and
+#                           no other
+#   docs/consistency.md     numbered promises; each names a test file, and every test file that is named exists
+#   *.md                    relative links lead to files
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+CHECKED=0
+WRONG=0
+
+main() {
+    agree "setting" "src/guc.c" settings_in_code "docs/configuration.md" settings_in_docs
+    agree "counter" "src/stats.h and metrics()" counters_in_code "docs/monitoring.md" counters_in_docs
+    check_columns
+    check_sql
+    check_promises
+    check_links
+    echo "$CHECKED facts checked, $WRONG faults"
+    [ "$WRONG" -eq 0 ] && [ "$CHECKED" -gt 0 ]
+}
+
+wrong() {
+    echo "$1" >&2
+    WRONG=$((WRONG + 1))
+}
+
+# agree KIND SOURCE LIST DOCUMENT LIST: both lists, functions that print names, are equal and not empty.
+agree() {
+    local kind=$1 source=$2 document=$4 code docs name
+
+    [ -e "$document" ] || { wrong "$document is missing" && return; }
+    code=$($3 | sort -u)
+    docs=$($5 | sort -u)
+    [ -n "$code" ] || wrong "no ${kind}s found in $source"
+    for name in $(comm -23 <(echo "$code") <(echo "$docs")); do wrong "$document: $kind \"$name\" of $source is missing"; done
+    for name in $(comm -13 <(echo "$code") <(echo "$docs")); do wrong "$document: there is no $kind \"$name\" in $source"; done
+    CHECKED=$((CHECKED + $(wc -w <<<"$code")))
+}
+
+# The names in quotes on the lines that define settings; headings that name one.
+settings_in_code() { sed -n 's/.*DefineCustom[A-Za-z]*Variable("\([^"]*\)".*/\1/p' src/guc.c; }
+settings_in_docs() { grep '^#' docs/configuration.md | grep -o 'pg_local_cache\.[a-z_]*' || true; }
+
+counters_in_code() {
+    counters_of_stats_h
+    columns_of metrics
+}
+counters_of_stats_h() { sed -n 's/^[[:space:]]*X([A-Z_]*, "\([^"]*\)").*/\1/p' src/stats.h; }
+counters_in_docs() { sed -n 's/^| *`\([a-z_]*\)` *|.*/\1/p' docs/monitoring.md; }
+
+# columns_of FUNCTION prints its OUT columns of type bigint.
+columns_of() {
+    sed -n "/^CREATE FUNCTION local_cache\.$1(/,/^RETURNS/p" sql/pg_local_cache.sql |
+        grep -o 'OUT [a-z_]* bigint' | cut -d' ' -f2
+}
+
+# A counter is in the SQL surface wherever counters are.
+check_columns() {
+    local function name
+
+    for function in metrics table_stats; do
+        for name in $(comm -23 <(counters_of_stats_h | sort) <(columns_of $function | sort)); do
+            wrong "sql/pg_local_cache.sql: counter \"$name\" is not a column of $function()"
+        done
+    done
+}
+
+check_sql() {
+    local name
+
+    [ -e docs/sql.md ] || { wrong "docs/sql.md is missing" && return; }
+    for name in $(names_in_sql FUNCTION VIEW); do
+        grep '^#' docs/sql.md | grep -qw "$name" || wrong "docs/sql.md: no heading for \"$name\""
+        CHECKED=$((CHECKED + 1))
+    done
+    for name in $(comm -13 <(names_in_sql FUNCTION VIEW TABLE | sort) <(documents | xargs grep -ohP '(?<![\w.])local_cache\.\K[a-z_]+' | sort -u)); do
+        wrong "$(documents | xargs grep -lw "local_cache\.$name" | head -n 1): there is no local_cache.$name"
+    done
+}
+
+# names_in_sql KIND...
+names_in_sql() {
+    local kind
+
+    for kind; do
+        sed -n "s/^CREATE $kind local_cache\.\([a-z_]*\).*/\1/p" sql/pg_local_cache.sql
+    done | sort -u
+}
+
+# A promise begins with its number, as a list item, in bold or in a heading, and ends where the next begins.
+check_promises() {
+    local number tests file
+
+    [ -e docs/consistency.md ] || { wrong "docs/consistency.md is missing" && return; }
+    while read -r number tests; do
+        CHECKED=$((CHECKED + 1))
+        [ -n "$tests" ] || wrong "docs/consistency.md: promise $number names no test"
+        for file in $tests; do
+            [ -f "$file" ] || wrong "docs/consistency.md: promise $number names $file, which does not exist"
+        done
+    done < <(promises)
+    [ -n "$(promises)" ] || wrong "docs/consistency.md: no numbered promise found"
+}
+
+# Prints a line for each promise: its number and the test files named in it.
+promises() {
+    awk '
+        match($0, /^(#+ +)?(\*\*)?[0-9]+\. /) { flush(); number = $0; gsub(/^[#* ]+|\..*/, "", number); text = "" }
+        /^#/ && $0 !~ /^#+ +(\*\*)?[0-9]+\. / { flush() }
+        number != "" {
+            line = $0
+            while (match(line, /test\/[A-Za-z0-9_.\/-]*[A-Za-z0-9_]/)) {
+                text = text " " substr(line, RSTART, RLENGTH)
+                line = substr(line, RSTART + RLENGTH)
+            }
+        }
+        END { flush() }
+        function flush() { if (number != "") print number text; number = "" }' docs/consistency.md
+}
+
+check_links() {
+    local file target
+
+    while IFS=$'\t' read -r file target; do
+        CHECKED=$((CHECKED + 1))
+        [ -e "$(dirname "$file")/$target" ] || wrong "$file: link to $target leads nowhere"
+    done < <(documents | xargs perl -ne '
+        while (/\]\(([^)#\s]+)[^)]*\)/g) { print "$ARGV\t$1\n" unless $1 =~ /^(https?|mailto):/ }')
+}
+
+documents() { find . -name '*.md' -not -path './.git/*' -not -path './tmp_check/*' | sort; }
+
+main "$@"
