@@ -13,6 +13,10 @@
 \set hazard 'ALTER TABLE t ADD COLUMN c text DEFAULT $$filled$$;'
 \i :scenario
 
+\set name 'H41 ADD COLUMN with a large default'
+\set hazard 'ALTER TABLE t ADD COLUMN c text DEFAULT repeat($$large $$, 3000);'
+\i :scenario
+
 \set name 'H41 the default changes after that: old rows keep theirs'
 \set hazard 'ALTER TABLE t ADD COLUMN c int DEFAULT 5; ALTER TABLE t ALTER c SET DEFAULT 6; INSERT INTO t (id, v) VALUES (3, $$three$$);'
 \i :scenario
