@@ -30,21 +30,32 @@
  * A put's work is bounded.  It appends at most REAPPEND_ITEMS items again, and
  * one more for each 256 bytes that it needs; and no further one when it has
  * copied REAPPEND_BYTES and as much as it needs.  Then items leave the main log
- * whatever their count.  So a shard whose items are all hot costs a put some 20
+ * whatever their count.  So a shard whose items are all hot costs a put some 16
  * copies instead of a whole round of the ring, and behaves like a plain FIFO.
  *
  * An item appended again was given up first, so for the time of the copy its
  * readers miss it: when the log is full its new place overlaps the old one.
- * An item promoted is found all the time.
+ * An item promoted is given up after its slot was swung, so it can be found at
+ * any moment.
  *
  * All functions need the shard's lock.
  */
 #include "cache/store_internal.h"
 
+/*
+ * Per put.  16 items are enough while fewer than 16 in 17 items at the tail are
+ * hot.  To copy them takes 0.6 us if they have 224 bytes each, and what waits
+ * for memory comes to it; to copy 256 kB takes 40 us.  The last item may be
+ * larger than what is left of these.
+ */
 #define REAPPEND_ITEMS		16
 #define REAPPEND_BYTES		(256 * 1024)
+#define BYTES_PER_REAPPEND	256
 
-/* An item above this part of the small log would push out all that is on trial. */
+/*
+ * The small log takes items up to an eighth of it, as a shard takes values up to
+ * an eighth of it: a larger one would push out too much of what is on trial.
+ */
 #define SMALL_LOG_PART		8
 
 /* What one put wants, and how much it may still do for others */
@@ -180,7 +191,7 @@ plc_evict_make_room_locked(PlcStore *store, PlcShard *shard, bool main_log, uint
 
 	room.store = store;
 	room.shard = shard;
-	room.items = REAPPEND_ITEMS + units / 16;
+	room.items = REAPPEND_ITEMS + units / (BYTES_PER_REAPPEND / PLC_UNIT_BYTES);
 	room.units = REAPPEND_BYTES / PLC_UNIT_BYTES + (int64_t) units;
 	if (main_log)
 		make_main_room(&room, units);

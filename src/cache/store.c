@@ -4,9 +4,9 @@
  *
  * The store maps key bytes to an immutable value in a fixed amount of memory,
  * which many processes share.  Readers take no lock, wait for nobody and write
- * nothing but, at most three times an item, one byte.  It knows nothing of
- * tables, row versions or snapshots; it may forget any item at any time, and
- * never gives bytes that were not put under that very key.
+ * nothing but a byte now and then, to say that an item is used.  The store knows
+ * nothing of tables, row versions or snapshots; it may forget any item at any
+ * time, and never gives bytes that were not put under that very key.
  *
  * Memory.  One block, laid out by plc_store_format and never changed in shape.
  * It holds sizes and offsets but no pointers:
@@ -20,33 +20,33 @@
  * A hash is used in parts: 7 bits choose the shard, 32 bits the bucket and the
  * ghost, 15 bits are the slot's tag.  It must be good in all its bits.
  *
- *		shard	bucket: 7 slots			log: a ring of items
- *
- *		       +---+---+---+-		 tail                      head
- *		hash ->|tag|tag|   |		   v                         v
- *		       |pos|pos|   |		   +-------+---+-------+-----+
- *		       +---+-|-+---+-		...| item  |   | item  |     | ...
- *		             |       		   +-------+---+-------+-----+
- *		             +-------------------------^
+ *		hash ---> bucket, a line
+ *		          +-----------+
+ *		          | tag, pos  |        tail                        head
+ *		          | tag, pos -+--+      v                           v
+ *		          |   ...     |  |   ---+--------+------+-----------+---
+ *		          | uses      |  |      | item   | item | item      |
+ *		          +-----------+  |   ---+--------+------+-----------+---
+ *		                         +---------------^        log, a ring
  *
  * Life of an item.  A put appends it to the head of a log and points a slot at
- * it.  It never changes there.  When the log has gone round, the item is at the
- * tail, and then it is copied to a head again or given up (evict.c).  If its key
- * is put again the slot is swung to the new item, and the old one is dead weight
- * until the tail passes it.  So there is no free list, no size class and no
- * fragmentation, and an item costs its own bytes and 16 to 38 more: header and
- * padding.
+ * it.  It never changes there, but for hints that plc_store_patch_locked writes.
+ * When the log has gone round, the item is at the tail, and then it is copied to
+ * a head again or given up (evict.c).  If its key is put again the slot is swung
+ * to the new item, and the old one is dead weight until the tail passes it.  So
+ * there is no free list, no size class and no fragmentation, and an item costs
+ * its own bytes and 16 to 38 more: header and padding.
  *
  * Locks.  One a shard, for writers, held by the caller: all functions whose
  * names end in _locked need it, exclusively.  Functions that read need none.
  *
  * Ordering, in one sentence: the writer says "given up" before it overwrites,
  * and the reader asks "given up?" after it has copied, so what passes is whole.
- * log.c spells out the interleaving that the fences exclude; index.c says why a
- * slot is never seen before its item.  A reader can be as slow as it likes.  Only
- * if it slept between loading a slot and using it while 1 PB was written to its
- * shard could it take another item's bytes for a header, and then it would still
- * compare hash and key.
+ * log.c spells out the interleaving that the fences exclude, and why a slot is
+ * never seen before its item.  A reader may be as slow as it likes, for positions
+ * are 64 bits and never come again.  (A slot has only 47 of these, so if a reader
+ * slept between loading a slot and using it while 1 PB was written to that log,
+ * it might take other bytes for a header; it would still compare hash and key.)
  *
  * What it does not do: no item is pinned, so a reader copies what it wants to
  * keep.  No order among keys and no listing, but for the sweep of a whole shard.

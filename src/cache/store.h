@@ -20,7 +20,7 @@ typedef struct PlcStore PlcStore;
 /* Longest key that the store takes, in bytes. */
 #define PLC_STORE_MAX_KEY		4096
 
-/* Least memory that a store can be made of, in bytes. */
+/* Least memory that a store can be made of, in bytes.  It begins at a multiple of 64. */
 #define PLC_STORE_MIN_SIZE		(1024 * 1024)
 
 /*
@@ -69,7 +69,8 @@ extern void plc_store_prefetch_item(const PlcStore *store, uint64_t hash);
 extern bool plc_store_find(const PlcStore *store, uint64_t hash,
 						   const void *key, uint32_t key_len, PlcRef *ref);
 extern bool plc_store_read(const PlcStore *store, const PlcRef *ref,
-						   uint32_t offset, void *dst, uint32_t len);
+						   uint32_t offset, void *dst, uint32_t len)
+			__attribute__((warn_unused_result));
 extern void plc_store_touch(PlcStore *store, const PlcRef *ref);
 
 /* Writing, with the lock of plc_store_shard(hash) held */

@@ -341,6 +341,25 @@ test_patch(void)
 	free(store);
 }
 
+/* Each process may have the block at another address. */
+static void
+test_moved(void)
+{
+	PlcStore   *here = make_store(MB);
+	PlcStore   *there = make_store(MB);
+	char		value[5];
+
+	put_bytes(here, "k", 1, "value", 5);
+	memcpy(there, here, MB);
+	memset(here, 0, MB);
+	free(here);
+	tap_ok(get_bytes(there, "k", 1, value, 5) == 5 && memcmp(value, "value", 5) == 0,
+		   "a store can be moved");
+	tap_ok(put_bytes(there, "l", 1, "other", 5) && get_bytes(there, "l", 1, value, 5) == 5,
+		   "and used where it is then");
+	free(there);
+}
+
 /* Both prefetches only look; that they may be called at any time is all to see. */
 static void
 test_prefetch(void)
@@ -370,6 +389,7 @@ main(void)
 	test_slices();
 	test_remove();
 	test_patch();
+	test_moved();
 	test_prefetch();
 	return tap_done();
 }

@@ -279,6 +279,7 @@ test_large(void)
 {
 	PlcStore   *store = make_store(MB);
 	static char large[40000];
+	uint32_t	limit;
 	PlcRef		ref;
 	uint64_t	number;
 
@@ -290,6 +291,12 @@ test_large(void)
 
 	put_number(store, 0, large, sizeof(large));
 	tap_ok(find_number(store, 0, &ref) && ref.main_log, "so is one that was small before");
+
+	limit = store->shards[0].logs[PLC_SMALL].units / 8 * PLC_UNIT_BYTES - 16 - 8;
+	put_number(store, 1, large, limit);
+	tap_ok(find_number(store, 1, &ref) && !ref.main_log, "an eighth of the small log is not large");
+	put_number(store, 2000, large, limit + 1);
+	tap_ok(find_number(store, 2000, &ref) && ref.main_log, "a byte more is");
 	tap_ok(counts_agree(store), "the counts agree with a sweep");
 	free(store);
 }

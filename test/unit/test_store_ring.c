@@ -150,6 +150,44 @@ test_given_up(void)
 	free(store);
 }
 
+/*
+ * Whatever a reader sees, it stays inside the rings.  All slots have the label
+ * of the hash, any log and any position; every unit looks like a header of the
+ * key, with any length.
+ */
+static void
+test_garbage(void)
+{
+	PlcStore   *store = make_store(MB);
+	PlcBucket  *buckets = (PlcBucket *) ((char *) store + store->buckets_offset);
+	uint64_t   *ring = plc_log_ring(&store->shards[0].logs[PLC_SMALL]);
+	uint64_t	ring_words = 2 * (store->shards[0].logs[PLC_SMALL].units +
+								  store->shards[0].logs[PLC_MAIN].units);
+	static char key[PLC_STORE_MAX_KEY];
+	uint64_t	state = 11;
+	uint64_t	i;
+	PlcRef		ref;
+
+	for (i = 0; i < ring_words; i += 2)
+	{
+		ring[i] = 0;
+		ring[i + 1] = (uint32_t) next_random(&state) | (uint64_t) PLC_STORE_MAX_KEY << 32 |
+			(uint64_t) PLC_ITEM_MAGIC << 48;
+	}
+	for (i = 0; i < 100000; i++)
+	{
+		int			slot;
+
+		plc_store_set_origin(store, next_random(&state));
+		for (slot = 0; slot < PLC_BUCKET_SLOTS; slot++)
+			buckets[0].slots[slot] = plc_slot_label(0) << 48 | next_random(&state) >> 16;
+		plc_store_prefetch_item(store, 0);
+		plc_store_find(store, 0, key, sizeof(key), &ref);
+	}
+	tap_ok(true, "garbage is looked at without harm");
+	free(store);
+}
+
 int
 main(void)
 {
@@ -160,5 +198,6 @@ main(void)
 	test_zero_slot();
 	test_old_ref();
 	test_given_up();
+	test_garbage();
 	return tap_done();
 }

@@ -202,7 +202,10 @@ writer_main(void *arg)
 	return NULL;
 }
 
-/* Reads a value at once or in two parts; between these it may be given up. */
+/*
+ * Reads a value at once or in two parts.  Between these it may be given up, or
+ * its hint be patched, so the hint itself is read at once.
+ */
 static bool
 read_value(Thread *me, const PlcRef *ref, Value *value)
 {
@@ -210,6 +213,8 @@ read_value(Thread *me, const PlcRef *ref, Value *value)
 	uint64_t	r = next_random(&me->random);
 	uint32_t	cut = r % 2 == 0 ? ref->value_len : (r >> 8) % ref->value_len;
 
+	if (cut > offsetof(Value, hint) && cut < offsetof(Value, unused))
+		cut = offsetof(Value, unused);
 	if (r % 64 == 1)
 		sched_yield();			/* let writers overtake */
 	return plc_store_read(store, ref, 0, value, cut) &&
