@@ -18,10 +18,10 @@ PGXS       := $(shell $(PG_CONFIG) --pgxs)
 
 REGRESS       = $(sort $(notdir $(basename $(wildcard test/regress/sql/*.sql))))
 REGRESS_OPTS  = --inputdir=test/regress --outputdir=test/regress/output --temp-instance=tmp_check/regress \
-                --temp-config=test/postgresql.conf --encoding=UTF8 --no-locale
+                --temp-config=test/postgresql.conf --temp-config=test/regress/regress.conf --encoding=UTF8 --no-locale --load-extension=pg_local_cache
 ISOLATION      = $(sort $(notdir $(basename $(wildcard test/isolation/specs/*.spec))))
 ISOLATION_OPTS = --inputdir=test/isolation --outputdir=test/isolation/output --temp-instance=tmp_check/isolation \
-                 --temp-config=test/postgresql.conf --encoding=UTF8 --no-locale
+                 --temp-config=test/postgresql.conf --encoding=UTF8 --no-locale --load-extension=pg_local_cache
 
 REGRESS_PREP   = test-folders
 

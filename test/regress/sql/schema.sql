@@ -13,6 +13,10 @@
 \set hazard 'ALTER TABLE t ADD COLUMN c text DEFAULT $$filled$$;'
 \i :scenario
 
+\set name 'H41 ADD COLUMN with a large default'
+\set hazard 'ALTER TABLE t ADD COLUMN c text DEFAULT repeat($$large $$, 3000);'
+\i :scenario
+
 \set name 'H41 the default changes after that: old rows keep theirs'
 \set hazard 'ALTER TABLE t ADD COLUMN c int DEFAULT 5; ALTER TABLE t ALTER c SET DEFAULT 6; INSERT INTO t (id, v) VALUES (3, $$three$$);'
 \i :scenario
@@ -182,6 +186,24 @@
 \set name 'H47 generated no more'
 \set hazard 'ALTER TABLE t ALTER g DROP EXPRESSION; UPDATE t SET g = $$free$$ WHERE id = 2;'
 \i :scenario
+
+-- Virtual ones since 18: their expression changes without a rewrite.  Complains if wrong, else says nothing.
+DO $$
+BEGIN
+    IF current_setting('server_version_num')::int >= 180000 THEN
+        CREATE TABLE t (id int PRIMARY KEY, v text);
+        EXECUTE 'ALTER TABLE t ADD g text GENERATED ALWAYS AS (upper(v)) VIRTUAL';
+        INSERT INTO t VALUES (1, 'One');
+        PERFORM local_cache.attach_table('t');
+        PERFORM plc.look('t', 'ARRAY[1, 2]');
+        COMMIT;
+        PERFORM plc.look('t', 'ARRAY[1, 2]');
+        EXECUTE 'ALTER TABLE t ALTER g SET EXPRESSION AS (lower(v))';
+        COMMIT;
+        PERFORM plc.look('t', 'ARRAY[1, 2]');
+        DROP TABLE t;
+    END IF;
+END $$;
 
 -- H55
 \set setup 'CREATE TABLE t (id int PRIMARY KEY, v int UNIQUE NOT NULL); INSERT INTO t VALUES (1, 2), (2, 3);'

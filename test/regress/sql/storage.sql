@@ -62,6 +62,57 @@ DROP TABLE t;
 \set hazard 'DELETE FROM t WHERE id > 100; VACUUM t; INSERT INTO t SELECT n, repeat($$y$$, 100) FROM generate_series(101, 5000) n;'
 \i :scenario
 
+-- H27: out of contract, since nobody else would notice; but the proof does
+CREATE EXTENSION pg_surgery;
+\set keys 'ARRAY[1, 2, 3]'
+\set setup 'CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, $$one$$), (2, $$two$$);'
+\set name 'H27 a row killed by pg_surgery'
+\set hazard 'SELECT heap_force_kill($$t$$, ARRAY[$$(0,1)$$::tid]);'
+\i :scenario
+DROP EXTENSION pg_surgery;
+
+-- P4: the page leaves shared buffers, and comes back to another one.  The first read after that is no hit, but no
+-- rendering either; the second is a hit.  Twelve tables are read, each too small for a scan to spare the others' pages,
+-- until the page is gone.
+CREATE EXTENSION pg_buffercache;
+CREATE PROCEDURE plc.push_out(rel regclass) LANGUAGE plpgsql AS $$
+DECLARE
+    node oid := pg_relation_filenode(rel);
+BEGIN
+    FOR n IN 1..12 LOOP
+        EXECUTE format('CREATE TABLE plc.other%s AS SELECT n, repeat(''x'', 1000) AS v FROM generate_series(1, 2000) n', n);
+    END LOOP;
+    FOR round IN 1..100 LOOP
+        EXIT WHEN NOT EXISTS (SELECT FROM pg_buffercache WHERE relfilenode = node);
+        FOR n IN 1..12 LOOP
+            EXECUTE format('SELECT count(*) FROM plc.other%s', n);
+        END LOOP;
+    END LOOP;
+    FOR n IN 1..12 LOOP
+        EXECUTE format('DROP TABLE plc.other%s', n);
+    END LOOP;
+END $$;
+\set name 'P4 page pushed out of shared buffers'
+\set hazard 'CALL plc.push_out($$t$$);'
+\i :scenario
+
+\set name 'P4 page pushed out after an update'
+\set hazard 'UPDATE t SET v = $$new$$ WHERE id = 1; CALL plc.push_out($$t$$);'
+\i :scenario
+CREATE TABLE t (id int PRIMARY KEY, v text);
+INSERT INTO t VALUES (1, 'one'), (2, 'two');
+\o /dev/null
+SELECT local_cache.attach_table('t');
+SELECT local_cache.mget('t', ARRAY[1, 2]);
+CALL plc.push_out('t');
+SELECT local_cache.mget('t', ARRAY[1, 2]);
+\o
+-- one miss for each key published it, one found its page lost and brought it back; nothing was published again
+SELECT hits, misses, lost_pages, publishes FROM local_cache.tables WHERE relation = 't'::regclass;
+DROP TABLE t;
+DROP PROCEDURE plc.push_out;
+DROP EXTENSION pg_buffercache;
+
 -- H35, H36: same rows, same xmin, another file
 \set keys 'ARRAY[1, 2, 3]'
 \set setup 'CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, $$one$$), (2, $$two$$);'
