@@ -90,7 +90,7 @@ subtest 'H1: a row that is published after it was deleted is not served' => sub 
 
 subtest 'H1: a reader stopped before the proof answers with its snapshot' => sub {
 	start_anew();
-	my $stop = GdbStop->new($filler->pid, 'plc_version_prove');
+	my $stop = GdbStop->new($filler->pid, 'plc_prove_begin');
 
 	$filler->start($row);
 	$stop->wait_stopped;
@@ -212,7 +212,7 @@ subtest 'H57: a detached partition answers for itself' => sub {
 subtest 'an entry that is overwritten while it is read is not served' => sub {
 	my $fill = q(SELECT count(local_cache.mget('many', ARRAY[i])) FROM generate_series(1, 10000) i);
 
-	foreach my $function ('plc_version_prove', 'plc_store_touch')
+	foreach my $function ('plc_prove_begin', 'plc_prove_end', 'plc_store_touch')
 	{
 		start_anew();
 		my $stop = GdbStop->new($filler->pid, $function);
