@@ -65,6 +65,7 @@ sub DESTROY
 {
 	my ($self) = @_;
 
+	local $?;
 	$self->{run}->kill_kill if $self->{run} && $self->{run}->pumpable;
 }
 
