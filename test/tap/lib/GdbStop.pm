@@ -33,7 +33,7 @@ sub new
 		in => join('', map { "$_\n" } 'set pagination off', 'set confirm off', 'set breakpoint pending off',
 			'handle SIGUSR1 SIGUSR2 SIGALRM nostop noprint pass', "break $function", 'continue'),
 		out => '',
-		timeout => IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default)
+		timeout => IPC::Run::timer($PostgreSQL::Test::Utils::timeout_default)
 	}, $class;
 
 	$self->{run} = IPC::Run::start([ 'gdb', '--nx', '--quiet', '-p', $pid ],
@@ -57,6 +57,16 @@ sub release
 
 	$self->{in} .= "delete\ndetach\nquit\n";
 	$self->{run}->finish;
+	delete $self->{run};
+}
+
+# A test that fails must not leave its backend standing still: the server could not be stopped.
+sub DESTROY
+{
+	my ($self) = @_;
+
+	local $?;
+	$self->{run}->kill_kill if $self->{run} && $self->{run}->pumpable;
 }
 
 sub _wait
