@@ -93,8 +93,7 @@ SELECT plc.failure($$SELECT local_cache.attach_table('a_partitioned_table')$$);
 CREATE ACCESS METHOD heap2 TYPE TABLE HANDLER heap_tableam_handler;
 CREATE TABLE a_table_elsewhere (id int PRIMARY KEY) USING heap2;
 SELECT plc.failure($$SELECT local_cache.attach_table('a_table_elsewhere')$$);
-SELECT plc.failure($$SELECT local_cache.attach_table(0)$$) LIKE '42P01 / could not open relation with OID 0%' OR
-       plc.failure($$SELECT local_cache.attach_table(0)$$) LIKE 'XX000 / could not open relation with OID 0%';
+SELECT plc.failure($$SELECT local_cache.attach_table(0)$$);
 -- whatever is not attached is not read either
 SELECT plc.failure($$SELECT local_cache.mget('a_view', ARRAY[1])$$);
 SELECT plc.failure($$SELECT local_cache.mget('pg_class', ARRAY[1::oid])$$);
