@@ -2,7 +2,6 @@
  * reader.c
  *		Asks for single keys and batches, at all isolation levels.
  */
-#include <string.h>
 
 #include "question.h"
 #include "roles.h"

@@ -27,8 +27,8 @@ const char *const level_names[LEVELS] = {
  * sequential scans, so that not every comparison rests on the same indexes.
  */
 static const char *const profiles[] = {
-	"SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';"
-	" SET extra_float_digits = 1; SET bytea_output = 'hex'; SET enable_seqscan = off",
+	("SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';"
+	 " SET extra_float_digits = 1; SET bytea_output = 'hex'; SET enable_seqscan = off"),
 	"SET TimeZone = 'Asia/Kolkata'; SET IntervalStyle = 'iso_8601'",
 	"SET TimeZone = 'America/St_Johns'; SET DateStyle = 'SQL, DMY'; SET extra_float_digits = 0",
 	"SET bytea_output = 'escape'; SET IntervalStyle = 'sql_standard'; SET enable_seqscan = on",

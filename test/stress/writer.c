@@ -3,7 +3,6 @@
  *		Changes rows in every way that an application has.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "change.h"
 #include "question.h"
