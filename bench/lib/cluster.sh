@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # bench/lib/cluster.sh: a server of our own for one benchmark, and its CPU time.  Sourced.
 #
 # The server listens on a socket in its own folder and on no port, so it can
@@ -38,13 +39,13 @@ cluster_remove()
     rm -rf "$cluster_dir"
 }
 
-# A server refuses to run as root.
+# A server refuses to run as root.  Not postgres: that user may own other clusters.
 cluster_choose_user()
 {
     if [ "$(id -u)" -ne 0 ]; then
         id -un
-    elif id postgres >/dev/null 2>&1; then
-        echo postgres
+    elif id local_cache >/dev/null 2>&1; then
+        echo local_cache    # made by quickstart.sh
     else
         echo nobody
     fi
@@ -67,7 +68,7 @@ as_server()
 (
     program=$cluster_bin/$1
     shift
-    cd "$cluster_dir"
+    cd "$cluster_dir" || exit
     if [ "$(id -un)" = "$cluster_user" ]; then
         exec "$program" "$@"
     else

@@ -2,13 +2,15 @@
 
 from html import escape
 
-WIDTH, LEFT, BARS = 720, 206, 380     # the page's width, where bars begin, the longest bar
+WIDTH, LEFT, BARS = 720, 206, 350     # the page's width, where bars begin, the longest bar
+COST, RATIO = 644, 704                # where the columns of figures end
 ROW, BAR, HEAD, GAP = 24, 14, 30, 18  # heights: a row, its bar, a panel's title, between panels
 
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #24292f }
   .title { font-weight: 600 }
   .quiet { fill: #6e7781 }
+  .figure { text-anchor: end; font-variant-numeric: tabular-nums }
   .sql { fill: #afb8c1 }
   .cache { fill: #0d8a78 }
   .base { stroke: #6e7781; stroke-dasharray: 2 3 }
@@ -45,13 +47,12 @@ def bar(row, y, scale):
     label, kind = PATHS[row["path"]]
     length = row["server_us"] * scale
     middle = y + ROW / 2 + 4
-    value = f"{row['server_us']:.1f} µs"
-    if row["path"] != "columns" and row["ratio"]:
-        value += f"  ·  {row['ratio']['median']:.2f} ×"
+    ratio = f"{row['ratio']['median']:.2f} ×" if row["path"] != "columns" and row["ratio"] else ""
     return [
         text(16, middle, label),
         f'<rect x="{LEFT}" y="{y + (ROW - BAR) / 2:.0f}" width="{length:.1f}" height="{BAR}" rx="2" class="{kind}"/>',
-        text(LEFT + length + 8, middle, value, "quiet"),
+        text(COST, middle, f"{row['server_us']:.1f} µs", "figure quiet"),
+        text(RATIO, middle, ratio, "figure"),
     ]
 
 
@@ -71,7 +72,7 @@ def panel(title, rows, y):
 
 def picture(result):
     cells = {(c["suite"], c["table"], c["keys"], c["batch"], c["path"]): c for c in result["cells"]}
-    shapes = [text(16, 26, "Server CPU per request, and as a multiple of prepared SQL: shorter is better", "quiet")]
+    shapes = [text(16, 26, "Server CPU per request, and its ratio to prepared SQL; less is better", "quiet")]
     y = 40
     for title, group in PANELS:
         rows = [cells[group + (path,)] for path in PATHS if group + (path,) in cells]
