@@ -128,6 +128,13 @@ DROP EXTENSION pg_buffercache;
 \set hazard 'ALTER TABLE t ADD COLUMN o int; UPDATE t SET o = -id; CREATE INDEX i ON t (o); CLUSTER t USING i; DELETE FROM t WHERE id = 2;'
 \i :scenario
 
+-- Both rows have one xmin, and exchange their places; a buffer of the old file is the first to be given to the newest.
+\set name 'H35, P2 rewritten twice and turned round, again and again'
+\set setup 'CREATE TABLE t (id int PRIMARY KEY, o int); CREATE INDEX t_o ON t (o); INSERT INTO t VALUES (1, -1), (2, -2);'
+\set hazard 'DO $do$ BEGIN FOR n IN 1..20 LOOP CLUSTER t USING t_pkey; COMMIT; PERFORM plc.look($$t$$, $$ARRAY[1, 2, 3]$$); COMMIT; IF n % 2 = 0 THEN CLUSTER t USING t_pkey; COMMIT; END IF; CLUSTER t USING t_o; COMMIT; PERFORM plc.look($$t$$, $$ARRAY[1, 2, 3]$$); COMMIT; END LOOP; END $do$;'
+\i :scenario
+
+\set setup 'CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, $$one$$), (2, $$two$$);'
 \set name 'H36 SET UNLOGGED, SET LOGGED'
 \set hazard 'ALTER TABLE t SET UNLOGGED; UPDATE t SET v = $$new$$ WHERE id = 1; ALTER TABLE t SET LOGGED;'
 \i :scenario
