@@ -369,6 +369,20 @@ serve_proven(Read *read, Candidate *candidate)
 }
 
 /*
+ * May the row that this reader sees take the place of an entry that did not
+ * answer?  The snapshot of a transaction above READ COMMITTED may be old.  If
+ * it does not know the transaction that wrote the entry's version, that version
+ * is newer, and everybody else wants it.  If it does, it sees a newer one than
+ * that (rule P7).
+ */
+static bool
+may_replace(Read *read, const Candidate *candidate)
+{
+	return !IsolationUsesXactSnapshot() ||
+		!XidInMVCCSnapshot(candidate->version.xmin, read->snapshot);
+}
+
+/*
  * The entry's page is not where it was.  If the index leads to the same
  * version, its text is still true: serve it without rendering, and note where
  * the page is now (rule P4).
@@ -385,7 +399,7 @@ serve_lost_page(Read *read, const Candidate *candidate)
 		!version_of_slot(read, slot, &now) || !plc_version_same(&candidate->version, &now) ||
 		copy_text(read, candidate) == NULL)
 	{
-		serve_miss(read, candidate, !IsolationUsesXactSnapshot());
+		serve_miss(read, candidate, may_replace(read, candidate));
 		return;
 	}
 	read->sink->keep(read->sink, text_len(candidate));
@@ -397,11 +411,7 @@ serve_lost_page(Read *read, const Candidate *candidate)
 	LWLockRelease(lock);
 }
 
-/*
- * Gives a candidate's row to the sink.  The snapshot of a transaction above
- * READ COMMITTED may be old: it fills gaps, but takes no entry's place, since
- * that entry may be the newer version that everybody else wants (rule P7).
- */
+/* Gives a candidate's row to the sink. */
 static void
 serve(Read *read, Candidate *candidate)
 {
@@ -419,7 +429,7 @@ serve(Read *read, Candidate *candidate)
 			break;
 		case CANDIDATE_FAILED:
 			count(read, PLC_COUNT_PROOF_FAILURES);
-			serve_miss(read, candidate, !IsolationUsesXactSnapshot());
+			serve_miss(read, candidate, may_replace(read, candidate));
 			break;
 		case CANDIDATE_LOST_PAGE:
 			serve_lost_page(read, candidate);

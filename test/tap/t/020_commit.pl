@@ -61,6 +61,29 @@ subtest 'H8: a prepared transaction counts when another session commits it' => s
 	$_->quit for $writer, $reader, $other;
 };
 
+subtest 'H10: REPEATABLE READ renews entries that are older than its snapshot, and leaves newer ones' => sub {
+	my ($repeatable, $reader) = map { PlcSession->new($server) } 1 .. 2;
+	my $before;
+
+	set_row('old');
+	$reader->say($row);
+	$repeatable->say(q(SET default_transaction_isolation = 'repeatable read'));
+	set_row('new');
+	$before = metrics($server);
+	is($repeatable->say($row), row('new'), 'a new transaction reads the new row') for 1 .. 3;
+	is(metrics($server)->{hits} - $before->{hits}, 2, 'from the cache, after the first time');
+
+	$repeatable->say("BEGIN; $row");
+	set_row('newest');
+	$reader->say($row);
+	$before = metrics($server);
+	is($repeatable->say($row), row('new'), 'one with an old snapshot reads the old row');
+	is($reader->say($row), row('newest'), 'others read the new one');
+	is(metrics($server)->{hits} - $before->{hits}, 1, 'which is still in the cache');
+	$repeatable->say('COMMIT');
+	$_->quit for $repeatable, $reader;
+};
+
 subtest 'H9: a prepared transaction that survived a crash' => sub {
 	set_row('old');
 	quiet_psql($server, $row);
