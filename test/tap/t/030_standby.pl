@@ -53,7 +53,7 @@ sub read_without_end
 sub standby_hits { return metrics($standby)->{hits} }
 
 subtest 'attach_table travels to sessions on the standby' => sub {
-	like($_->error($row), qr/table "items" is not attached/, 'not attached yet') for @readers;
+	like($_->error($row), qr/"items" is not attached/, 'not attached yet') for @readers;
 	on_primary(q(SELECT local_cache.attach_table('items')));
 	standby_reads('[{"id":1,"v":"a","mood":"calm"}]', 'attached');
 	my $before = standby_hits();

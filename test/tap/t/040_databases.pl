@@ -136,7 +136,7 @@ subtest 'DROP EXTENSION and CREATE EXTENSION under a session' => sub {
 	$server->safe_psql('shop', 'DROP EXTENSION pg_local_cache');
 	like($session->error($row), qr/schema "local_cache" does not exist|function .* does not exist/, 'dropped');
 	$server->safe_psql('shop', 'CREATE EXTENSION pg_local_cache');
-	like($session->error($row), qr/table "items" is not attached/, 'created again, nothing is attached');
+	like($session->error($row), qr/"items" is not attached/, 'created again, nothing is attached');
 	$server->safe_psql('shop', q(SELECT local_cache.attach_table('items')));
 	is($session->say($row), row('b'), 'attached again, read again') for 1 .. 2;
 	$session->quit;

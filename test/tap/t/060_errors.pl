@@ -92,7 +92,7 @@ subtest 'errors are caught, and the transaction goes on' => sub {
 			RETURN sqlerrm;
 		END $$));
 	is($session->say(q(SELECT DISTINCT try($$SELECT local_cache.mget('pg_class', ARRAY[1])$$) FROM generate_series(1, 1000))),
-		'table "pg_class" is not attached to the cache', 'a table that is not attached');
+		'relation "pg_class" is not attached to the cache', 'a table that is not attached');
 	like($session->say(q(SELECT DISTINCT try($$SELECT local_cache.mget('items', ARRAY['x'])$$) FROM generate_series(1, 1000))),
 		qr/./, 'keys that are none');
 	is($session->say(q(BEGIN; SELECT try($$SELECT 1/0 FROM (SELECT local_cache.mget('items', ARRAY[1, 2, 3])) m$$);
