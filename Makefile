@@ -56,6 +56,7 @@ unit-asan:
 unit-tsan:
 	$(MAKE) -C test/unit tsan
 tap:
+	rm -rf test/tap/tmp_check tmp_check/tap
 	cd test/tap && PG_CONFIG=$(PG_CONFIG) prove -I lib $(or $(PROVE_TESTS),t/*.pl)
 headercheck:
 	scripts/headercheck.sh $(PG_CONFIG)

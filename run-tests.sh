@@ -142,7 +142,7 @@ show_failure() {
     local file
 
     [ "$status" -ne 124 ] || say "Stopped after $STEP_LIMIT seconds."
-    show_tail "$log" 40
+    show_tail "$log" 80
     [ "$step" != installcheck ] || while read -r file; do
         show_tail "$file" 100
     done < <(find test/regress/output test/isolation/output -name regression.diffs -size +0)
