@@ -48,6 +48,7 @@ typedef struct DescriptorEntry
 } DescriptorEntry;
 
 static HTAB *descriptors = NULL;
+static PlcTable *latest = NULL; /* the one that was asked for last, or NULL */
 static Oid	mapping_relid = InvalidOid; /* as of the newest descriptor */
 
 /* Count invalidations: of what descriptors are made from, of what privileges are. */
@@ -296,6 +297,28 @@ discard(PlcTable *table)
 	replaced = lappend(replaced, table->context);
 	MemoryContextSwitchTo(caller);
 	hash_search(descriptors, &table->relid, HASH_REMOVE, NULL);
+	latest = NULL;
+}
+
+/* The descriptor of a relation, valid or not, or NULL. */
+static PlcTable *
+find_descriptor(Oid relid)
+{
+	DescriptorEntry *entry;
+
+	if (latest != NULL && latest->relid == relid)
+		return latest;
+	if (descriptors == NULL)
+		return NULL;
+	entry = hash_search(descriptors, &relid, HASH_FIND, NULL);
+	return entry == NULL ? NULL : (latest = entry->table);
+}
+
+/* Is there a descriptor of this relation, so that it was a relation lately? */
+bool
+plc_table_is_known(Oid relid)
+{
+	return find_descriptor(relid) != NULL;
 }
 
 /*
@@ -311,17 +334,16 @@ PlcTable *
 plc_table_get(Relation relation)
 {
 	Oid			relid = RelationGetRelid(relation);
+	PlcTable   *table = find_descriptor(relid);
 	DescriptorEntry *entry;
-	PlcTable   *table;
 	uint64		state;
 
+	if (table != NULL && table->valid)
+		return table;
+	if (table != NULL)
+		discard(table);
 	if (descriptors == NULL)
 		create_descriptors();
-	entry = hash_search(descriptors, &relid, HASH_FIND, NULL);
-	if (entry != NULL && entry->table->valid)
-		return entry->table;
-	if (entry != NULL)
-		discard(entry->table);
 
 	state = catalog_state;
 	table = make_descriptor(relation);

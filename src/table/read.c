@@ -35,6 +35,7 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -172,14 +173,17 @@ put(Read *read, const PlcKeyBytes *key, const PlcSlice *slices, int nslices)
 static void
 publish_text(Read *read, const PlcKeyBytes *key, PlcVersion *version, StringInfo text)
 {
-	char		framing[16];
-	char		number[16];
-	int			len = snprintf(number, sizeof(number), "$%d\r\n", text->len);
+	char		framing[16] = {0};
+	char		number[12];
+	int			digits = pg_ltoa(text->len, number);
+	char	   *start;
 	PlcSlice	slices[4];
 
-	version->lead = len <= 8 ? 8 : 16;
-	memset(framing, 0, sizeof(framing));
-	memcpy(framing + version->lead - len, number, len);
+	version->lead = digits + 3 <= 8 ? 8 : 16;
+	start = framing + version->lead - digits - 3;
+	*start = '$';
+	memcpy(start + 1, number, digits);
+	memcpy(start + 1 + digits, framing_end, sizeof(framing_end));
 	slices[0] = (PlcSlice) {version, sizeof(*version)};
 	slices[1] = (PlcSlice) {framing, version->lead};
 	slices[2] = (PlcSlice) {text->data, text->len};
@@ -632,6 +636,17 @@ read_keys(Read *read, const PlcKeys *keys)
 		UnregisterSnapshot(read->snapshot);
 }
 
+/* Locks and opens the table; the friendly error costs only those who might need it. */
+static Relation
+open_table(Oid relid)
+{
+	if (!plc_table_is_known(relid) && !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	return table_open(relid, AccessShareLock);
+}
+
 /*
  * Reads the rows with these keys and gives them to the sink, in order.  Keeps
  * the lock on the table until the transaction ends, as SELECT does.  Raises an
@@ -650,11 +665,7 @@ plc_read_array(Oid relid, ArrayType *key_values, PlcSink *sink)
 
 	plc_table_enter();
 	AcceptInvalidationMessages();
-	read.relation = try_table_open(relid, AccessShareLock);
-	if (read.relation == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+	read.relation = open_table(relid);
 	read.table = plc_table_get(read.relation);
 	plc_table_check_privileges(read.table, read.relation);
 	plc_keys_from_array(read.table, key_values, &keys);

@@ -237,23 +237,59 @@ append_escape(StringInfo out, unsigned char c)
 		appendStringInfo(out, "\\u%04x", c);
 }
 
+#define EVERY_BYTE(b)	(UINT64CONST(0x0101010101010101) * (b))
+
+/*
+ * Does any of eight bytes need an escape?  The usual test for a byte below n in
+ * a word, (word - n) & ~word & 0x80 in each byte, for space, and for 1 after
+ * the quote or the backslash have been turned into zeros.
+ */
+static inline bool
+any_needs_escape(uint64 word)
+{
+	uint64		quote = word ^ EVERY_BYTE('"');
+	uint64		backslash = word ^ EVERY_BYTE('\\');
+
+	return (((word - EVERY_BYTE(' ')) & ~word) |
+			((quote - EVERY_BYTE(1)) & ~quote) |
+			((backslash - EVERY_BYTE(1)) & ~backslash)) & EVERY_BYTE(0x80);
+}
+
+/* How many bytes from here on need no escape. */
+static int
+plain_run(const char *bytes, int len)
+{
+	int			run = 0;
+	uint64		word;
+
+	for (; run + (int) sizeof(word) <= len; run += sizeof(word))
+	{
+		memcpy(&word, bytes + run, sizeof(word));
+		if (any_needs_escape(word))
+			break;
+	}
+	while (run < len && !needs_escape(bytes[run]))
+		run++;
+	return run;
+}
+
 /* A JSON string of these bytes: as escape_json makes it, by runs. */
 static void
 append_string(StringInfo out, const char *bytes, int len)
 {
-	int			run = 0;
-
 	enlargeStringInfo(out, len + 2);
 	appendStringInfoCharMacro(out, '"');
-	for (int i = 0; i < len; i++)
+	while (len > 0)
 	{
-		if (likely(!needs_escape(bytes[i])))
-			continue;
-		appendBinaryStringInfo(out, bytes + run, i - run);
-		append_escape(out, bytes[i]);
-		run = i + 1;
+		int			run = plain_run(bytes, len);
+
+		appendBinaryStringInfo(out, bytes, run);
+		if (run == len)
+			break;
+		append_escape(out, bytes[run]);
+		bytes += run + 1;
+		len -= run + 1;
 	}
-	appendBinaryStringInfo(out, bytes + run, len - run);
 	appendStringInfoChar(out, '"');
 }
 

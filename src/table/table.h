@@ -64,6 +64,7 @@ typedef struct PlcTable
 
 /* Descriptors; the relation is open and locked */
 extern PlcTable *plc_table_get(Relation relation);
+extern bool plc_table_is_known(Oid relid);
 extern const char *plc_table_uncacheable(const PlcTable *table);
 
 /* May the current role read all of this table?  If not, raises an error. */
