@@ -58,6 +58,7 @@ test_version() {
     log=$root.log
     shift
     say "== PostgreSQL $version in $root"
+    lock "$root"
     make_root "$root"
     rm -rf "$root/src" "$root"/tmp/plc-tests.*
     copy_source "$root/src"
@@ -68,13 +69,19 @@ test_version() {
     FAILED=$((FAILED + ${failed:-1})) # no result is a failure
 }
 
+# One run at a time in a root.  The lock is that of the open file, and goes with this process and its children.
+lock() {
+    mkdir -p "$MATRIX_DIR"
+    exec 9>"$1.lock"
+    flock --nonblock 9 || { say "Waiting for another run" && flock 9; }
+}
+
 # A root is whole when debootstrap has removed its own folder from it.
 make_root() {
     local root=$1
 
     if [ ! -x "$root/usr/bin/apt-get" ] || [ -d "$root/debootstrap" ]; then
         rm -rf --one-file-system "$root"
-        mkdir -p "$MATRIX_DIR"
         say "Making a Debian ${root##*/}"
         isolate debootstrap --variant=minbase "${root##*/}" "$root" "$MIRROR" >"$root.log" 2>&1
         wait "$INSIDE" ||
