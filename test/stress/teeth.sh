@@ -29,7 +29,7 @@ main() {
     for rule in "${RULES[@]}"; do
         try "$rule" || status=1
     done
-    [ "$status" = 0 ] || say "FAIL: a rule was not missed, or the complete build failed"
+    [ "$status" = 0 ] || say "FAIL: a cut went unnoticed, or the complete build failed"
     return "$status"
 }
 
@@ -61,7 +61,7 @@ try() {
         >"$report" 2>&1 || verdict=FAIL
     rm -rf "$root"
 
-    # A rule counts as missed by a mismatch, not by a crash or a lack of hits.
+    # A cut is noticed by a mismatch, not by a crash or a lack of hits.
     found=$(sed -n 's/^mismatches *\([0-9]*\).*/\1/p' "$report")
     print_line "$rule" "$verdict" "${found:-?}" "$(sed -n 's/^mismatches.* the first after //p' "$report")"
     [ "$verdict" = "$wanted" ] && { [ "$wanted" = PASS ] || [ "${found:-0}" -gt 0 ]; } ||
