@@ -21,7 +21,9 @@
  * needs room, at the tail of a log:
  *
  * - In the small log an item that was used moves to the main log, its count
- *   reset to 0; another leaves, and its hash is remembered as a ghost.
+ *   reset to 0; another leaves, and its hash is remembered as a ghost.  While
+ *   the main log has room that nobody uses, all move there: memory that was
+ *   reserved is not left empty.
  * - In the main log an item with a count is appended again with one less;
  *   another leaves for good.
  * - An item that no slot points at, since it was replaced, removed or displaced,
@@ -147,6 +149,32 @@ promote(Room *room, const PlcRef *item)
 	room->shard->counts.promoted++;
 }
 
+/*
+ * Is there room for so many units in the main log that nobody has to leave for?
+ * Passes over a few dead items to find out.
+ */
+static bool
+main_has_room(Room *room, uint32_t units)
+{
+	PlcLog	   *log = &room->shard->logs[PLC_MAIN];
+	PlcRef		item;
+	int			i;
+
+	for (i = 0; i < REAPPEND_ITEMS && plc_log_free_locked(log) < units; i++)
+	{
+		if (tail_item(room, PLC_MAIN, &item))
+			return false;
+		plc_log_give_up_locked(log, plc_item_units(&item));
+	}
+	return plc_log_free_locked(log) >= units;
+}
+
+static bool
+was_used(Room *room, const PlcRef *item)
+{
+	return plc_uses_load(plc_hash_bucket(room->store, item->hash), item->slot) > 0;
+}
+
 static void
 pass_small_tail(Room *room)
 {
@@ -154,7 +182,7 @@ pass_small_tail(Room *room)
 
 	if (tail_item(room, PLC_SMALL, &item))
 	{
-		if (plc_uses_load(plc_hash_bucket(room->store, item.hash), item.slot) > 0)
+		if (was_used(room, &item) || main_has_room(room, plc_item_units(&item)))
 			promote(room, &item);
 		else
 		{

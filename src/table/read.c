@@ -316,6 +316,17 @@ same_as_stored(Read *read, const Candidate *candidate, const char *text)
 }
 
 /*
+ * Have the catalogs changed since the call began, so that the server may now
+ * render a row otherwise than it was right to then?
+ */
+static bool
+catalogs_changed(Read *read)
+{
+	AcceptInvalidationMessages();
+	return !read->table->valid;
+}
+
+/*
  * Never blind: fetches a proven row again through the index, under the same
  * snapshot, has the server render it, and compares.  True if all is well.
  */
@@ -323,7 +334,7 @@ static bool
 verify(Read *read, const Candidate *candidate, const char *text)
 {
 	MemoryContext caller = enter_scratch(read);
-	bool		same = same_as_stored(read, candidate, text);
+	bool		same = same_as_stored(read, candidate, text) || catalogs_changed(read);
 
 	count(read, PLC_COUNT_VERIFIED);
 	if (!same)
@@ -485,6 +496,20 @@ look_up(Candidate *candidate)
 		candidate->state = CANDIDATE_MISSING;
 }
 
+/* Has the heap pages fetched that the proofs will want; not worth it for one key. */
+static void
+prefetch_pages(const Candidate *candidates, int n)
+{
+	if (n == 1)
+		return;
+	for (int i = 0; i < n; i++)
+		if (candidates[i].state == CANDIDATE_FOUND)
+			plc_prove_prefetch_page(&candidates[i].version);
+	for (int i = 0; i < n; i++)
+		if (candidates[i].state == CANDIDATE_FOUND)
+			plc_prove_prefetch_tuple(&candidates[i].version);
+}
+
 static void
 prove(Read *read, PlcProver *prover, Candidate *candidate)
 {
@@ -564,6 +589,7 @@ read_chunk(Read *read, const PlcKeys *keys, int first, int last)
 	prefetch(candidates, n);
 	for (int i = 0; i < n; i++)
 		look_up(&candidates[i]);
+	prefetch_pages(candidates, n);
 	prove_all(read, candidates, n);
 	serve_all(read, candidates, n);
 }

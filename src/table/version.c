@@ -29,6 +29,7 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
@@ -40,11 +41,17 @@
 /*
  * ReadRecentBuffer does not count as a use of the page before PostgreSQL 19,
  * so pages that are kept hot only through the cache would age out of shared
- * buffers.  Every sixteenth time a page is pinned in the ordinary way: one
- * that is needed often is then used at a sixteenth of the rate, which the
+ * buffers.  Every 32nd time a page is pinned in the ordinary way: one
+ * that is needed often is then used at a 32nd of the rate, which the
  * clock sweep cannot tell from more, since it counts to five.
  */
-#define PINS_PER_USE	16
+#define PINS_PER_USE	32
+
+static bool
+hint_is_valid(const PlcVersion *version)
+{
+	return version->buffer >= 1 && version->buffer <= NBuffers;
+}
 
 /*
  * Pins the page of a version if it is still in that buffer; else false.  Never
@@ -57,7 +64,7 @@ pin_page(const PlcVersion *version, Relation relation)
 	static uint32 pins = 0;
 	Buffer		buffer;
 
-	if (version->buffer < 1 || version->buffer > NBuffers)
+	if (!hint_is_valid(version))
 		return false;
 	if (!plc_read_recent_buffer(relation, version->block, version->buffer))
 		return false;
@@ -104,6 +111,40 @@ find_tuple(const PlcVersion *version, Relation relation, Page page, HeapTuple tu
 	tuple->t_tableOid = RelationGetRelid(relation);
 	ItemPointerSet(&tuple->t_self, version->block, version->offset);
 	return !PLC_RULE_P3 || HeapTupleHeaderGetRawXmin(tuple->t_data) == version->xmin;
+}
+
+/* Where the line pointer is if the page is where it was. */
+static ItemId
+expected_item(const PlcVersion *version)
+{
+	return PageGetItemId(BufferGetPage(version->buffer), version->offset);
+}
+
+/*
+ * Has the memory fetched that a proof of this version will want: the buffer's
+ * header, the page's, the line pointer.
+ */
+void
+plc_prove_prefetch_page(const PlcVersion *version)
+{
+	if (!hint_is_valid(version))
+		return;
+	__builtin_prefetch(GetBufferDescriptor(version->buffer - 1));
+	__builtin_prefetch(BufferGetPage(version->buffer));
+	__builtin_prefetch(expected_item(version));
+}
+
+/*
+ * Some time after plc_prove_prefetch_page: the tuple's header.  The page is not
+ * pinned, so the line pointer may be anything; nothing but an address to
+ * prefetch is made of it.
+ */
+void
+plc_prove_prefetch_tuple(const PlcVersion *version)
+{
+	if (hint_is_valid(version))
+		__builtin_prefetch((char *) BufferGetPage(version->buffer) +
+						   ItemIdGetOffset(expected_item(version)));
 }
 
 /* Begins a row of proofs.  Locks nothing yet. */

