@@ -191,14 +191,15 @@ publish_text(Read *read, const PlcKeyBytes *key, PlcVersion *version, StringInfo
 	put(read, key, slices, lengthof(slices));
 }
 
-/* The version of the tuple that a fetch left in its slot; false if it has none that lasts. */
+/* The version of the tuple that a fetch left in its slot; false if it has none. */
 static bool
 version_of_slot(Read *read, TupleTableSlot *slot, PlcVersion *version)
 {
 	BufferHeapTupleTableSlot *buffer_slot = (BufferHeapTupleTableSlot *) slot;
 
 	return TTS_IS_BUFFERTUPLE(slot) &&
-		plc_version_of_tuple(buffer_slot->base.tuple, buffer_slot->buffer, read->next_xid, version);
+		plc_version_of_tuple(buffer_slot->base.tuple, buffer_slot->buffer, read->snapshot,
+							 read->next_xid, version);
 }
 
 static void
@@ -211,8 +212,10 @@ publish(Read *read, const PlcKeyBytes *key, TupleTableSlot *slot)
 		count(read, PLC_COUNT_UNPUBLISHED_OWN);
 		return;
 	}
-	if (!read->table->valid || !version_of_slot(read, slot, &version))
+	if (!read->table->valid)
 		return;					/* the catalogs have changed: see shape.c */
+	if (!version_of_slot(read, slot, &version) || plc_version_expired(&version, read->next_xid))
+		return;					/* not a name that lasts: see version.c */
 	if (read->sink->wants == PLC_ENTRY_VERSION)
 		put(read, key, &(PlcSlice) {&version, sizeof(version)}, 1);
 	else if (read->text.len > plc_guc_max_row_size)

@@ -12,8 +12,14 @@
  * written by the next transaction whose low 32 bits are equal.  "expires" is
  * its full id: the first one not below the next id to be assigned, at the time
  * of publication, that ends in xmin.  While the next id to be assigned is not
- * beyond it, that transaction does not exist.  This is exact for frozen tuples
- * as well, whose xmin may be from any epoch.
+ * beyond it, that transaction does not exist.
+ *
+ * A frozen tuple may be of any epoch, so a transaction with an equal xmin may
+ * even be running now, 2^32 ids later.  It cannot come to stand in the place of
+ * a tuple that the snapshot sees before that one is deleted and vacuumed, but
+ * then it can.  Transactions that run have ids not below the snapshot's xmin;
+ * so for frozen tuples the search begins there.  What it finds below the next id
+ * has expired at once, and is not published.
  *
  * The reader takes its next_xid after its snapshot.  Were there a tuple of
  * transaction "expires" visible to the snapshot, the transaction would have
@@ -169,7 +175,7 @@ plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy)
 {
 	HeapTupleData tuple;
 
-	if (prover->next_xid > version->expires)
+	if (plc_version_expired(version, prover->next_xid))
 		return PLC_PROOF_FAILED;
 	if (!enter_page(prover, version))
 		return PLC_PROOF_LOST_PAGE;
@@ -197,18 +203,29 @@ next_occurrence(TransactionId xmin, uint64 next)
 	return next + (TransactionId) (xmin - (TransactionId) next);
 }
 
+/* The full id, below "next", that the snapshot has as its xmin. */
+static uint64
+oldest_running(Snapshot snapshot, uint64 next)
+{
+	return next - (TransactionId) ((TransactionId) next - snapshot->xmin);
+}
+
 /*
- * The identity of a tuple in a pinned buffer; false if it has none that lasts.
- * next_xid was read after the snapshot that the tuple is visible to.
+ * The identity of a tuple in a pinned buffer, which the snapshot sees; false if
+ * it has none.  next_xid was read after the snapshot was taken.  One that says
+ * it has expired is good for comparing only.
  */
 bool
-plc_version_of_tuple(HeapTuple tuple, Buffer buffer, uint64 next_xid, PlcVersion *version)
+plc_version_of_tuple(HeapTuple tuple, Buffer buffer, Snapshot snapshot, uint64 next_xid,
+					 PlcVersion *version)
 {
 	TransactionId xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	bool		frozen = HeapTupleHeaderXminFrozen(tuple->t_data);
 
 	if (!TransactionIdIsNormal(xmin))
 		return false;
-	version->expires = next_occurrence(xmin, next_xid);
+	version->expires = next_occurrence(xmin, frozen ? oldest_running(snapshot, next_xid)
+									   : next_xid);
 	version->block = ItemPointerGetBlockNumber(&tuple->t_self);
 	version->offset = ItemPointerGetOffsetNumber(&tuple->t_self);
 	version->xmin = xmin;

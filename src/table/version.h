@@ -48,8 +48,15 @@ extern void plc_prove_prefetch_page(const PlcVersion *version);
 extern void plc_prove_prefetch_tuple(const PlcVersion *version);
 extern PlcProof plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy);
 extern void plc_prove_end(PlcProver *prover);
-extern bool plc_version_of_tuple(HeapTuple tuple, Buffer buffer, uint64 next_xid,
-								 PlcVersion *version);
+extern bool plc_version_of_tuple(HeapTuple tuple, Buffer buffer, Snapshot snapshot,
+								 uint64 next_xid, PlcVersion *version);
 extern bool plc_version_same(const PlcVersion *a, const PlcVersion *b);
+
+/* May another tuple with this xmin exist, if this is the next id to be assigned? */
+static inline bool
+plc_version_expired(const PlcVersion *version, uint64 next_xid)
+{
+	return next_xid > version->expires;
+}
 
 #endif							/* PLC_TABLE_VERSION_H */

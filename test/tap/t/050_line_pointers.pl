@@ -70,22 +70,7 @@ subtest 'H35: another row at the same place of another file, in the same buffer'
 
 subtest 'H33: another row at the same line pointer with the same transaction id, one round later' => sub {
 	my $future = 4_000_000;    # the transaction id that both rows get; less than 2^32 and far ahead
-
-	# The first row is written in the round before and frozen, so that its transaction id may come again.  The server
-	# starts with the counter just short of that.  (The page of the commit log must be there.)
-	$server->safe_psql('postgres', 'TRUNCATE items');
-	$server->stop;
-	resetwal('--next-transaction-id=' . ($future - 50));
-	$server->start;
-	burn_until($future);
-	$server->safe_psql('postgres', q(INSERT INTO items VALUES (1, 'one')));
-	my $place = place('items', 1);
-	like($place, qr/\|$future$/, 'the first row is of that transaction');
-	$server->safe_psql('postgres', 'VACUUM (FREEZE) items');
-	freeze_everything();
-	$server->stop;
-	resetwal('--epoch=1', '--next-transaction-id=' . ($future - 200));
-	$server->start;
+	my $place = one_round_later($future, 1);
 
 	is(mget('items'), '[{"id":1,"v":"one"},null]', 'one round later the first row is read') for 1 .. 2;
 	is(metrics($server)->{hits}, 1, 'and cached');
@@ -97,10 +82,51 @@ subtest 'H33: another row at the same line pointer with the same transaction id,
 	is(mget('items'), '[null,{"id":2,"v":"two"}]', 'and is not taken for it');
 };
 
+subtest 'H33: that transaction is already running when the first row is read' => sub {
+	my $future = 4_100_000;
+	my $place = one_round_later($future, 2);
+	my ($deleter, $inserter) = map { PlcSession->new($server) } 1 .. 2;
+
+	# The row is deleted before that transaction begins, so it can be vacuumed while that transaction runs.
+	burn_until($future - 1);
+	$deleter->say($_) for 'BEGIN', 'DELETE FROM items';
+	$inserter->say('BEGIN');
+	is($inserter->say('SELECT pg_current_xact_id()::xid'), $future, 'the transaction runs');
+	is(mget('items'), '[{"id":1,"v":"one"},null]', 'the first row is read') for 1 .. 2;
+	$deleter->say('COMMIT');
+	$server->safe_psql('postgres', q(VACUUM (TRUNCATE off) items));
+	$inserter->say($_) for q(INSERT INTO items VALUES (2, 'two')), 'COMMIT';
+	is(place('items', 2), $place, 'the second row has the place and the transaction id of the first');
+	is(mget('items'), '[null,{"id":2,"v":"two"}]', 'and is not taken for it');
+	$_->quit for $deleter, $inserter;
+};
+
+# Has row 1 written by the transaction with this id and frozen, so that the id may come again, and the server start in
+# the next round with the counter just short of it.  Returns the row's place.
+sub one_round_later
+{
+	my ($xid, $epoch) = @_;
+
+	$server->safe_psql('postgres', 'TRUNCATE items');
+	$server->stop;
+	resetwal('--next-transaction-id=' . ($xid - 50));
+	$server->start;
+	burn_until($xid);
+	$server->safe_psql('postgres', q(INSERT INTO items VALUES (1, 'one')));
+	my $place = place('items', 1);
+	like($place, qr/\|$xid$/, 'the first row is of that transaction');
+	$server->safe_psql('postgres', 'VACUUM (FREEZE) items');
+	freeze_everything();
+	$server->stop;
+	resetwal("--epoch=$epoch", '--next-transaction-id=' . ($xid - 200));
+	$server->start;
+	return $place;
+}
+
 sub resetwal
 {
 	system_or_bail('pg_resetwal', '-D', $server->data_dir, @_);
-	# The new place in the commit log.
+	# The page of the commit log must be there.
 	my $segment = sprintf '%s/pg_xact/%04X', $server->data_dir, 4_000_000 / 4 / 8192 / 32;
 	return if -e $segment;
 	open my $file, '>', $segment or die "$segment: $!";
