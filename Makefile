@@ -6,12 +6,13 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" pg_local_cac
 OBJS        = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 DATA_built  = sql/$(EXTENSION)--$(EXTVERSION).sql
 DATA        = $(filter-out $(DATA_built),$(wildcard sql/$(EXTENSION)--*--*.sql))
-EXTRA_CLEAN = $(DATA_built) output_iso results test/regress/output test/isolation/output tmp_check
+EXTRA_CLEAN = $(DATA_built) output_iso results test/regress/output test/isolation/output test/tap/tmp_check \
+              test/unit/bin tmp_check
 
 # CI passes WERROR=1; a user's newer compiler must not stop the build for a new warning.
 PG_CPPFLAGS = -I$(CURDIR)/src -DPLC_VERSION='"$(EXTVERSION)"' $(PLC_RULES)
 PG_CFLAGS   = -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
-              -Wno-clobbered $(if $(WERROR),-Werror)
+              $(if $(WERROR),-Werror)
 
 PG_CONFIG  ?= pg_config
 PGXS       := $(shell $(PG_CONFIG) --pgxs)
@@ -30,8 +31,8 @@ include $(PGXS)
 $(DATA_built): sql/$(EXTENSION).sql $(EXTENSION).control
 	cp $< $@
 
-# Headers are few and small: any change rebuilds all.
-$(OBJS): $(wildcard src/*.h src/*/*.h) $(EXTENSION).control
+# Headers are few and small: any change rebuilds all, and the bitcode that a server with JIT may inline.
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h src/*/*.h) $(EXTENSION).control
 
 # pg_regress makes the last folder of a path only.
 test-folders:
