@@ -13,10 +13,11 @@
  *	- roles, memberships and schemas: not the descriptor, but what it remembers
  *	  of privileges.
  *
- * An invalid descriptor is made anew when it is next asked for.  The old one
- * may still be in use further up the stack (a row security policy may call
- * mget again), so its memory is freed when no read is under way.  A read that
- * ends in an error does not say so; the end of the transaction does.
+ * An invalid descriptor is made anew when it is next asked for; whenever one is
+ * made, all invalid ones are forgotten.  They may still be in use further up the
+ * stack (a row security policy may call mget again), so their memory is freed
+ * when no read is under way.  A read that ends in an error does not say so; the
+ * end of the transaction does.
  */
 #include "postgres.h"
 
@@ -288,16 +289,27 @@ make_descriptor(Relation relation)
 	return table;
 }
 
-/* Forgets a descriptor; its memory waits until nobody can be using it. */
+/*
+ * Forgets all invalid descriptors, of dropped tables too, for which nobody will
+ * ask again; their memory waits until nobody can be using it.
+ */
 static void
-discard(PlcTable *table)
+discard_invalid(void)
 {
 	MemoryContext caller = MemoryContextSwitchTo(CacheMemoryContext);
+	HASH_SEQ_STATUS seq;
+	DescriptorEntry *entry;
 
-	replaced = lappend(replaced, table->context);
-	MemoryContextSwitchTo(caller);
-	hash_search(descriptors, &table->relid, HASH_REMOVE, NULL);
 	latest = NULL;
+	hash_seq_init(&seq, descriptors);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		if (entry->table->valid)
+			continue;
+		replaced = lappend(replaced, entry->table->context);
+		hash_search(descriptors, &entry->relid, HASH_REMOVE, NULL);
+	}
+	MemoryContextSwitchTo(caller);
 }
 
 /* The descriptor of a relation, valid or not, or NULL. */
@@ -314,11 +326,13 @@ find_descriptor(Oid relid)
 	return entry == NULL ? NULL : (latest = entry->table);
 }
 
-/* Is there a descriptor of this relation, so that it was a relation lately? */
+/* Is there a valid descriptor of this relation, so that it is one still? */
 bool
 plc_table_is_known(Oid relid)
 {
-	return find_descriptor(relid) != NULL;
+	PlcTable   *table = find_descriptor(relid);
+
+	return table != NULL && table->valid;
 }
 
 /*
@@ -340,10 +354,9 @@ plc_table_get(Relation relation)
 
 	if (table != NULL && table->valid)
 		return table;
-	if (table != NULL)
-		discard(table);
 	if (descriptors == NULL)
 		create_descriptors();
+	discard_invalid();
 
 	state = catalog_state;
 	table = make_descriptor(relation);
