@@ -9,10 +9,10 @@
 
 #include "access/genam.h"
 #include "access/transam.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
+#include "port/atomics.h"
 #include "storage/bufmgr.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
@@ -28,13 +28,11 @@
 /* 16 renamed a relation's file identity, and the type of its number */
 #if PG_VERSION_NUM >= 160000
 #define plc_rel_spc(rel)		((rel)->rd_locator.spcOid)
-#define plc_rel_db(rel)			((rel)->rd_locator.dbOid)
 #define plc_rel_number(rel)		((rel)->rd_locator.relNumber)
 #define plc_read_recent_buffer(rel, block, buffer) \
 	ReadRecentBuffer((rel)->rd_locator, MAIN_FORKNUM, block, buffer)
 #else
 #define plc_rel_spc(rel)		((rel)->rd_node.spcNode)
-#define plc_rel_db(rel)			((rel)->rd_node.dbNode)
 #define plc_rel_number(rel)		((rel)->rd_node.relNode)
 #define plc_read_recent_buffer(rel, block, buffer) \
 	ReadRecentBuffer((rel)->rd_node, MAIN_FORKNUM, block, buffer)

@@ -20,7 +20,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_database.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "utils/syscache.h"

@@ -25,7 +25,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "stats.h"
 #include "table/eligible.h"
 #include "table/entries.h"
 #include "table/mapping.h"

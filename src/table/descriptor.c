@@ -23,10 +23,8 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "common/hashfn.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_opfamily.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"

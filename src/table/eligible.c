@@ -19,7 +19,6 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "compat.h"
 #include "table/eligible.h"
 
 /* Can rows of this relation be served by key at all? */

@@ -10,7 +10,6 @@
 
 #include "miscadmin.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 
 #include "shmem.h"
 #include "table/entries.h"

@@ -10,12 +10,9 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/relscan.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
 #include "catalog/pg_index.h"
-#include "executor/executor.h"
-#include "storage/lmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"

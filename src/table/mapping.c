@@ -15,7 +15,6 @@
 
 #include "access/genam.h"
 #include "access/table.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -27,7 +26,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "compat.h"
 #include "table/mapping.h"
 
 #define MAPPING_SCHEMA	"local_cache"

@@ -10,16 +10,14 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_operator.h"
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
-#include "catalog/pg_operator.h"
 
 #include "compat.h"
 #include "table/query.h"

@@ -24,7 +24,6 @@
 
 #include "access/parallel.h"
 #include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "common/pg_prng.h"
 #include "lib/stringinfo.h"

@@ -16,8 +16,6 @@
 #include "table/eligible.h"
 #include "table/shape.h"
 
-typedef struct PlcRenderer PlcRenderer;
-
 /* A column of the key, in the order of the index. */
 typedef struct PlcKeyColumn
 {
@@ -52,7 +50,7 @@ typedef struct PlcTable
 
 	/* the text of a row, and what it depends on */
 	PlcShape	shape;
-	PlcRenderer *renderer;
+	struct PlcRenderer *renderer;	/* render.h */
 	bool		cacheable_storage;	/* heap, hence versions can be proven */
 
 	/* who may read: role found to be permitted, at that state of the roles */
