@@ -12,6 +12,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "port/atomics.h"
 #include "storage/bufmgr.h"
 #include "utils/acl.h"
@@ -43,10 +44,12 @@
 #define plc_owns_relation(relid, role) object_ownercheck(RelationRelationId, relid, role)
 #define plc_owns_database(dbid, role) object_ownercheck(DatabaseRelationId, dbid, role)
 #define plc_namespace_usage(nspid, role) object_aclcheck(NamespaceRelationId, nspid, role, ACL_USAGE)
+#define plc_function_execute(funcid, role) object_aclcheck(ProcedureRelationId, funcid, role, ACL_EXECUTE)
 #else
 #define plc_owns_relation(relid, role) pg_class_ownercheck(relid, role)
 #define plc_owns_database(dbid, role) pg_database_ownercheck(dbid, role)
 #define plc_namespace_usage(nspid, role) pg_namespace_aclcheck(nspid, role, ACL_USAGE)
+#define plc_function_execute(funcid, role) pg_proc_aclcheck(funcid, role, ACL_EXECUTE)
 #endif
 
 /* 18 wants to instrument index scans */

@@ -36,7 +36,6 @@ typedef struct Conversion
 	}			how;
 	FmgrInfo	function;
 	Oid			ioparam;
-	int			nargs;			/* of the cast function */
 } Conversion;
 
 static bool
@@ -61,6 +60,16 @@ convert_by_input(const PlcKeyColumn *column, Conversion *conversion)
 	conversion->how = CONVERT_INPUT;
 }
 
+/* By a cast function, which the role must be allowed to call, as in a query. */
+static void
+convert_by_function(Oid function, Conversion *conversion)
+{
+	if (plc_function_execute(function, GetUserId()) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
+	fmgr_info(function, &conversion->function);
+	conversion->how = CONVERT_FUNCTION;
+}
+
 /* Finds the way from elements to a column, or raises an error. */
 static void
 find_conversion(const PlcTable *table, const PlcKeyColumn *column, Oid element,
@@ -80,9 +89,7 @@ find_conversion(const PlcTable *table, const PlcKeyColumn *column, Oid element,
 		return;
 	if (path == COERCION_PATH_FUNC)
 	{
-		fmgr_info(function, &conversion->function);
-		conversion->how = CONVERT_FUNCTION;
-		conversion->nargs = conversion->function.fn_nargs;
+		convert_by_function(function, conversion);
 		return;
 	}
 	if (is_text(element))
@@ -98,6 +105,21 @@ find_conversion(const PlcTable *table, const PlcKeyColumn *column, Oid element,
 					 table->ncolumns == 1 ? format_type_be(get_array_type(column->type)) : "text[][]")));
 }
 
+/* Calls a cast function, which may want a typmod, and whether the cast is explicit. */
+static Datum
+call_cast(FmgrInfo *function, Datum value)
+{
+	switch (function->fn_nargs)
+	{
+		case 1:
+			return FunctionCall1(function, value);
+		case 2:
+			return FunctionCall2(function, value, Int32GetDatum(-1));
+		default:
+			return FunctionCall3(function, value, Int32GetDatum(-1), BoolGetDatum(false));
+	}
+}
+
 static Datum
 convert(Conversion *conversion, Datum value)
 {
@@ -109,10 +131,7 @@ convert(Conversion *conversion, Datum value)
 			return InputFunctionCall(&conversion->function, TextDatumGetCString(value),
 									 conversion->ioparam, -1);
 		default:
-			if (conversion->nargs == 1)
-				return FunctionCall1(&conversion->function, value);
-			return FunctionCall3(&conversion->function, value, Int32GetDatum(-1),
-								 BoolGetDatum(false));
+			return call_cast(&conversion->function, value);
 	}
 }
 
@@ -254,6 +273,18 @@ mix64(uint64 h)
 	return h;
 }
 
+/*
+ * Of which file the keys are.  The database counts: databases made from one
+ * template have tables with equal numbers, whose rows would else all want the
+ * same few buckets.
+ */
+static inline uint64
+mix_place(const PlcKeyPrefix *prefix)
+{
+	return ((uint64) prefix->relid << 32 | prefix->relfilenumber) +
+		prefix->database * UINT64CONST(0x9E3779B97F4A7C15);
+}
+
 /* The bytes that a value takes in a key. */
 static Size
 encoded_size(const PlcKeyColumn *column, Datum value)
@@ -298,8 +329,7 @@ void
 plc_key_encode(const PlcTable *table, const PlcKeyPrefix *prefix, const Datum *values,
 			   char *room, PlcKeyBytes *key)
 {
-	uint64		seed = mix64(prefix->fingerprint ^
-							 ((uint64) prefix->relid << 32 | prefix->relfilenumber));
+	uint64		seed = mix64(prefix->fingerprint ^ mix_place(prefix));
 	Size		size = sizeof(*prefix);
 	char	   *end;
 

@@ -213,6 +213,20 @@ RESET ROLE;
 ALTER TABLE shop.item DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
 SELECT plc.as_role('plc_reader');
 
+-- A cast function between the keys' type and the column's is called as in a query: by those who may, with a typmod if it
+-- takes one.
+CREATE TYPE shop.code AS ENUM ('one', 'two');
+CREATE FUNCTION shop.number(shop.code, int) RETURNS int LANGUAGE sql IMMUTABLE AS $$SELECT CASE WHEN $1::text = 'one' AND $2 = -1 THEN 1 ELSE 2 END$$;
+CREATE CAST (shop.code AS int) WITH FUNCTION shop.number(shop.code, int) AS IMPLICIT;
+SET ROLE plc_reader;
+SELECT local_cache.mget('shop.item', ARRAY['two', 'one']::shop.code[]);
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION shop.number FROM PUBLIC;
+SET ROLE plc_reader;
+SELECT plc.failure($$SELECT * FROM shop.item WHERE id = 'one'::shop.code$$);
+SELECT plc.failure($$SELECT local_cache.mget('shop.item', ARRAY['one']::shop.code[])$$);
+RESET ROLE;
+
 -- attach, detach and invalidate are the owner's; invalidate of everything is the database owner's
 SET ROLE plc_reader;
 SELECT plc.failure($$SELECT local_cache.attach_table('shop.item')$$);
