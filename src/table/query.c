@@ -28,8 +28,11 @@ append_operator(StringInfo sql, Oid operator)
 {
 	char	   *name = get_opname(operator);
 	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
-	Oid			schema = ((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace;
+	Oid			schema;
 
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator %u", operator);
+	schema = ((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace;
 	ReleaseSysCache(tuple);
 	appendStringInfo(sql, " OPERATOR(%s.%s) ", quote_identifier(get_namespace_name(schema)), name);
 }
