@@ -48,11 +48,14 @@ plc_guc_define(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 
-	/* The one size to choose: index, rows and counters all live in it. */
+	/*
+	 * The one size to choose: index, rows and counters all live in it.  A terabyte
+	 * at most, or what a 32-bit server can address.
+	 */
 	DefineCustomIntVariable("pg_local_cache.memory",
 							"Sets the amount of shared memory that the cache uses.",
 							NULL,
-							&plc_guc_memory, 128 * 1024, 2 * 1024, INT_MAX / 2,
+							&plc_guc_memory, 128 * 1024, 2 * 1024, Min(INT_MAX / 2, MAX_KILOBYTES),
 							PGC_POSTMASTER, GUC_UNIT_KB, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("pg_local_cache");
