@@ -166,7 +166,7 @@ plc_eligible_find_index(Relation relation, List *key_columns, Oid *index)
 	return refusal;
 }
 
-/* One word of SQL for each refusal of the relation itself. */
+/* Raises the error that belongs to a refusal of the relation itself. */
 static void
 refuse_relation(PlcRefusal refusal, Relation relation)
 {
