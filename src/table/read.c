@@ -25,6 +25,7 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "common/pg_prng.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -675,6 +676,17 @@ open_table(Oid relid)
 	return table_open(relid, AccessShareLock);
 }
 
+/* What the planner refuses too: on a standby an unlogged table has no file. */
+static void
+check_has_rows(Relation relation)
+{
+	if (!RelationIsPermanent(relation) && RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot read unlogged table \"%s\" during recovery",
+						RelationGetRelationName(relation))));
+}
+
 /*
  * Reads the rows with these keys and gives them to the sink, in order.  Keeps
  * the lock on the table until the transaction ends, as SELECT does.  Raises an
@@ -696,6 +708,7 @@ plc_read_array(Oid relid, ArrayType *key_values, PlcSink *sink)
 	read.relation = open_table(relid);
 	read.table = plc_table_get(read.relation);
 	plc_table_check_privileges(read.table, read.relation);
+	check_has_rows(read.relation);
 	plc_keys_from_array(read.table, key_values, &keys);
 
 	read_keys(&read, &keys);

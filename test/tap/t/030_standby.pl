@@ -90,6 +90,12 @@ subtest 'DDL that was replayed counts' => sub {
 	standby_reads('[{"id":1,"v":"f","n":7}]', 'H37: a new index');
 };
 
+subtest 'an unlogged table has no rows on a standby, and says so' => sub {
+	on_primary('CREATE UNLOGGED TABLE fleeting (id int PRIMARY KEY)', q(SELECT local_cache.attach_table('fleeting')));
+	like($_->error(q(SELECT local_cache.mget('fleeting', ARRAY[1]))),
+		qr/cannot read unlogged table "fleeting" during recovery/, 'as a SELECT would') for @readers;
+};
+
 subtest 'hits on the standby stand up to verification' => sub {
 	$_->say('SET pg_local_cache.verify = 1') for @readers;
 	my $before = metrics($standby)->{verified};
