@@ -130,6 +130,13 @@ subtest 'a long life does not make a session larger' => sub {
 			END LOOP;
 		END $$));
 	});
+	does_not_grow('tables that come and go', sub {
+		foreach (1 .. 30)
+		{
+			$session->say($_) for 'CREATE TABLE passing (id int PRIMARY KEY)', q(SELECT local_cache.attach_table('passing') IS NULL),
+				q(SELECT local_cache.mget('passing', ARRAY[1])), 'DROP TABLE passing';
+		}
+	});
 	does_not_grow('errors', sub {
 		$session->say(q(SELECT count(try($$SELECT local_cache.mget('pg_class', ARRAY[1])$$)) FROM generate_series(1, 500)));
 		$session->say(q(SELECT count(try($$SELECT local_cache.mget('items', ARRAY[ARRAY[1]])$$)) FROM generate_series(1, 500)));
@@ -146,6 +153,14 @@ subtest 'a result beyond a gigabyte is an error, and the session lives' => sub {
 			qr/ERROR: .*(out of memory|invalid memory alloc|exceed)/, $function);
 		is($session->say(q(SELECT local_cache.mget_json('items', ARRAY[2]))), '[{"id":2,"v":"v2","mood":"calm"}]', 'the session goes on');
 	}
+};
+
+subtest 'a table that was dropped by another session is not there' => sub {
+	my $oid = $other->say(q(CREATE TABLE gone (id int PRIMARY KEY); SELECT local_cache.attach_table('gone') IS NULL; SELECT 'gone'::regclass::oid));
+	$oid =~ s/.*\n//s;
+	is($session->say("SELECT local_cache.mget($oid, ARRAY[1])"), '{NULL}', 'read');
+	$other->say('DROP TABLE gone');
+	like($session->error("SELECT local_cache.mget($oid, ARRAY[1])"), qr/relation with OID $oid does not exist/, 'and dropped');
 };
 
 subtest 'one query, many tables' => sub {
