@@ -52,7 +52,7 @@ typedef struct PlcTable
 
 	/* the text of a row, and what it depends on */
 	PlcShape	shape;
-	PlcRenderer *renderer;
+	PlcRenderer *renderer;		/* NULL: the server renders (shape.uncacheable) */
 	bool		cacheable_storage;	/* heap, hence versions can be proven */
 
 	/* who may read: role found to be permitted, at that state of the roles */
