@@ -13,10 +13,11 @@
  *	- roles, memberships and schemas: not the descriptor, but what it remembers
  *	  of privileges.
  *
- * An invalid descriptor is made anew when it is next asked for.  The old one
- * may still be in use further up the stack (a row security policy may call
- * mget again), so its memory is freed when no read is under way.  A read that
- * ends in an error does not say so; the end of the transaction does.
+ * An invalid descriptor is made anew when it is next asked for, and forgotten
+ * when any other is made.  It may still be in use further up the stack (a row
+ * security policy may call mget again), so its memory is freed when no read is
+ * under way.  A read that ends in an error does not say so; the end of the
+ * transaction does.
  */
 #include "postgres.h"
 
@@ -264,7 +265,8 @@ fill_descriptor(PlcTable *table, Relation relation)
 	make_key(table, relation);
 	plc_shape_make(relation, &table->shape);
 	table->shape.relids = lappend_oid(table->shape.relids, table->index);
-	table->renderer = plc_renderer_make(RelationGetDescr(relation));
+	if (table->shape.uncacheable == NULL)
+		table->renderer = plc_renderer_make(RelationGetDescr(relation));
 	table->stats_slot = plc_stats_slot(table->relid);
 }
 
@@ -300,6 +302,24 @@ discard(PlcTable *table)
 	latest = NULL;
 }
 
+/*
+ * Those of tables that are gone would stay for ever, since nobody asks for them
+ * again; the others will be made anew when they are wanted.
+ */
+static void
+discard_invalid(void)
+{
+	HASH_SEQ_STATUS seq;
+	DescriptorEntry *entry;
+
+	hash_seq_init(&seq, descriptors);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+	{
+		if (!entry->table->valid)
+			discard(entry->table);
+	}
+}
+
 /* The descriptor of a relation, valid or not, or NULL. */
 static PlcTable *
 find_descriptor(Oid relid)
@@ -314,11 +334,13 @@ find_descriptor(Oid relid)
 	return entry == NULL ? NULL : (latest = entry->table);
 }
 
-/* Is there a descriptor of this relation, so that it was a relation lately? */
+/* Is there a valid descriptor of this relation, so that it was not dropped? */
 bool
 plc_table_is_known(Oid relid)
 {
-	return find_descriptor(relid) != NULL;
+	PlcTable   *table = find_descriptor(relid);
+
+	return table != NULL && table->valid;
 }
 
 /*
@@ -340,10 +362,9 @@ plc_table_get(Relation relation)
 
 	if (table != NULL && table->valid)
 		return table;
-	if (table != NULL)
-		discard(table);
 	if (descriptors == NULL)
 		create_descriptors();
+	discard_invalid();
 
 	state = catalog_state;
 	table = make_descriptor(relation);

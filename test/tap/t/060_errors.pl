@@ -130,6 +130,17 @@ subtest 'a long life does not make a session larger' => sub {
 			END LOOP;
 		END $$));
 	});
+	does_not_grow('tables that are made, read and dropped', sub {
+		$session->say(q(DO $$ BEGIN
+			FOR i IN 1 .. 50 LOOP
+				CREATE TABLE passing (id int PRIMARY KEY, v text);
+				PERFORM local_cache.attach_table('passing');
+				PERFORM local_cache.mget('passing', ARRAY[i]);
+				DROP TABLE passing;
+				COMMIT;
+			END LOOP;
+		END $$));
+	});
 	does_not_grow('errors', sub {
 		$session->say(q(SELECT count(try($$SELECT local_cache.mget('pg_class', ARRAY[1])$$)) FROM generate_series(1, 500)));
 		$session->say(q(SELECT count(try($$SELECT local_cache.mget('items', ARRAY[ARRAY[1]])$$)) FROM generate_series(1, 500)));
