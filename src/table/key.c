@@ -297,6 +297,18 @@ encode_value(const PlcKeyColumn *column, Datum value, char *bytes)
 }
 
 /*
+ * Where the hashes of a call's keys begin.  The database belongs in there: in
+ * databases made from one template all the rest is equal, and equal hashes would
+ * share one bucket.
+ */
+static inline uint64
+hash_seed(const PlcKeyPrefix *prefix)
+{
+	return mix64(mix64(prefix->fingerprint ^ ((uint64) prefix->relid << 32 | prefix->relfilenumber)) ^
+				 ((uint64) prefix->database << 32 | prefix->tablespace));
+}
+
+/*
  * The bytes and the hash of one key: in "room", of PLC_KEY_ROOM bytes, if they
  * fit, else palloc'd.  key->len is 0 for a key that is too long for the store.
  */
@@ -304,8 +316,7 @@ void
 plc_key_encode(const PlcTable *table, const PlcKeyPrefix *prefix, const Datum *values,
 			   char *room, PlcKeyBytes *key)
 {
-	uint64		seed = mix64(prefix->fingerprint ^
-							 ((uint64) prefix->relid << 32 | prefix->relfilenumber));
+	uint64		seed = hash_seed(prefix);
 	Size		size = sizeof(*prefix);
 	char	   *end;
 
