@@ -263,7 +263,8 @@ fill_descriptor(PlcTable *table, Relation relation)
 	make_key(table, relation);
 	plc_shape_make(relation, &table->shape);
 	table->shape.relids = lappend_oid(table->shape.relids, table->index);
-	table->renderer = plc_renderer_make(RelationGetDescr(relation));
+	if (table->shape.uncacheable == NULL)
+		table->renderer = plc_renderer_make(RelationGetDescr(relation));
 	table->stats_slot = plc_stats_slot(table->relid);
 }
 

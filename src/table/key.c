@@ -76,6 +76,7 @@ find_conversion(const PlcTable *table, const PlcKeyColumn *column, Oid element,
 				Conversion *conversion)
 {
 	Oid			function = InvalidOid;
+	Oid			array;
 	CoercionPathType path;
 
 	conversion->how = CONVERT_NONE;
@@ -97,12 +98,14 @@ find_conversion(const PlcTable *table, const PlcKeyColumn *column, Oid element,
 		convert_by_input(column, conversion);
 		return;
 	}
+	array = table->ncolumns == 1 ? get_array_type(column->type) : InvalidOid;
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("keys of type %s do not match key column \"%s\" of type %s",
 					format_type_be(element), column->name, format_type_be(column->type)),
 			 errhint("Give the keys of table \"%s\" as %s.", get_rel_name(table->relid),
-					 table->ncolumns == 1 ? format_type_be(get_array_type(column->type)) : "text[][]")));
+					 OidIsValid(array) ? format_type_be(array)
+					 : table->ncolumns == 1 ? "text[]" : "text[][]")));
 }
 
 /* Calls a cast function, which may want a typmod, and whether the cast is explicit. */

@@ -233,6 +233,26 @@ sink_text(PlcSink *sink, const char *text, uint32 len)
 	sink->keep(sink, len);
 }
 
+/*
+ * The text of a row that will not be cached may need functions in any language,
+ * which may raise errors or read this very table again.  They want to be called
+ * as the server calls them: what such a function keeps between calls must not
+ * outlive the query, nor be shared by calls inside of each other.
+ */
+static void
+render(Read *read, TupleTableSlot *slot)
+{
+	resetStringInfo(&read->text);
+	if (read->table->shape.uncacheable == NULL)
+		plc_render(read->table->renderer, slot, &read->text);
+	else
+	{
+		text	   *json = plc_render_by_server(slot);
+
+		appendBinaryStringInfo(&read->text, VARDATA_ANY(json), VARSIZE_ANY_EXHDR(json));
+	}
+}
+
 /* Gives the row in the slot to the sink; a rendered text stays in read->text. */
 static void
 serve_slot(Read *read, TupleTableSlot *slot)
@@ -241,8 +261,7 @@ serve_slot(Read *read, TupleTableSlot *slot)
 
 	if (read->sink->wants == PLC_ENTRY_JSON)
 	{
-		resetStringInfo(&read->text);
-		plc_render(read->table->renderer, slot, &read->text);
+		render(read, slot);
 		sink_text(read->sink, read->text.data, read->text.len);
 	}
 	else

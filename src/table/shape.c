@@ -43,13 +43,9 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
-#include "pgtime.h"
 #include "utils/builtins.h"
-#include "utils/bytea.h"
 #include "utils/catcache.h"
 #include "utils/datum.h"
-#include "utils/float.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -388,12 +384,6 @@ plc_shape_make(Relation relation, PlcShape *shape)
 	visit_attributes(shape, desc, false);
 }
 
-static uint64
-mix_setting(uint64 hash, const char *value)
-{
-	return hash_bytes_extended((const unsigned char *) value, strlen(value), hash);
-}
-
 /*
  * The fingerprint of the text that this process would make now.  Cheap for
  * tables whose types read no setting.
@@ -401,25 +391,6 @@ mix_setting(uint64 hash, const char *value)
 uint64
 plc_shape_fingerprint(const PlcShape *shape)
 {
-	uint64		hash = shape->hash;
-	int			numbers[5] = {0};
-
-	if (shape->settings == 0)
-		return hash;
-	if (shape->settings & PLC_SETTING_TIMEZONE)
-		hash = mix_setting(hash, pg_get_timezone_name(session_timezone));
-	if (shape->settings & PLC_SETTING_LC_MONETARY)
-		hash = mix_setting(hash, GetConfigOption("lc_monetary", false, false));
-	if (shape->settings & PLC_SETTING_DATESTYLE)
-	{
-		numbers[0] = DateStyle;
-		numbers[1] = DateOrder;
-	}
-	if (shape->settings & PLC_SETTING_INTERVALSTYLE)
-		numbers[2] = IntervalStyle;
-	if (shape->settings & PLC_SETTING_FLOAT_DIGITS)
-		numbers[3] = extra_float_digits;
-	if (shape->settings & PLC_SETTING_BYTEA_OUTPUT)
-		numbers[4] = bytea_output;
-	return hash_bytes_extended((const unsigned char *) numbers, sizeof(numbers), hash);
+	return shape->settings == 0 ? shape->hash
+		: plc_settings_mix(shape->settings, shape->hash);
 }

@@ -50,7 +50,7 @@ typedef struct PlcTable
 
 	/* the text of a row, and what it depends on */
 	PlcShape	shape;
-	struct PlcRenderer *renderer;	/* render.h */
+	struct PlcRenderer *renderer;	/* render.h; NULL: the server renders (shape.uncacheable) */
 	bool		cacheable_storage;	/* heap, hence versions can be proven */
 
 	/* who may read: role found to be permitted, at that state of the roles */

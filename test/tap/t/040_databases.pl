@@ -52,6 +52,21 @@ subtest 'H67: a database with the name of a dropped one has rows of its own' => 
 	read_twice('again', '[null]', 'the second');
 };
 
+# Their keys are equal but for the database; if their hashes were equal too, they would share one place for seven.
+subtest 'many databases made from one template do not push out each other' => sub {
+	my @copies = map { "copy$_" } 1 .. 12;
+	my $hits;
+
+	$server->safe_psql('postgres', "CREATE DATABASE $_ TEMPLATE app") foreach @copies;
+	foreach my $round (1 .. 2)
+	{
+		$hits = metrics($server)->{hits};
+		is($server->safe_psql($_, $row), row('a'), $_) foreach @copies;
+	}
+	cmp_ok(metrics($server)->{hits} - $hits, '>=', @copies - 1, 'the second time each finds its row in the cache');
+	$server->safe_psql('postgres', "DROP DATABASE $_") foreach @copies;
+};
+
 subtest 'H69: a database that is renamed, closed, moved to another tablespace' => sub {
 	$server->safe_psql('postgres', 'ALTER DATABASE app RENAME TO shop');
 	read_twice('shop', row('a'), 'renamed');
