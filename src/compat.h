@@ -93,4 +93,12 @@ plc_attribute_is_virtual(Form_pg_attribute attribute)
 #endif
 }
 
+/*
+ * The session's lc_monetary, read.  Declared in utils/pg_locale.h, alike in all
+ * versions; but that header wants those of ICU, which a machine with PostgreSQL's
+ * development files need not have.
+ */
+struct lconv;
+extern struct lconv *PGLC_localeconv(void);
+
 #endif							/* PLC_COMPAT_H */

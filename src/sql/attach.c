@@ -19,12 +19,12 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "sql/json.h"
 #include "table/eligible.h"
 #include "table/entries.h"
 #include "table/mapping.h"
@@ -129,16 +129,6 @@ wire_key_template(Relation relation, const PlcTable *table)
 	return key.data;
 }
 
-static void
-append_field(StringInfo json, const char *name, const char *value)
-{
-	appendStringInfo(json, ",\"%s\":", name);
-	if (value == NULL)
-		appendStringInfoString(json, "null");
-	else
-		escape_json(json, value);
-}
-
 /* Why this table's rows are not cached now, or NULL. */
 static const char *
 not_cached_because(Relation relation, const PlcTable *table)
@@ -157,24 +147,23 @@ describe(Relation relation, const PlcTable *table)
 	StringInfoData json;
 
 	initStringInfo(&json);
-	appendStringInfoString(&json, "{\"relation\":");
-	escape_json(&json, quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
-												  RelationGetRelationName(relation)));
-	appendStringInfoString(&json, ",\"key_columns\":[");
+	appendStringInfoChar(&json, '{');
+	plc_json_string(&json, "relation",
+					quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)),
+											   RelationGetRelationName(relation)));
+	plc_json_name(&json, "key_columns");
 	for (int i = 0; i < table->ncolumns; i++)
 	{
-		if (i > 0)
-			appendStringInfoChar(&json, ',');
+		appendStringInfoChar(&json, i == 0 ? '[' : ',');
 		escape_json(&json, table->columns[i].name);
 	}
 	appendStringInfoChar(&json, ']');
-	append_field(&json, "key_index", get_rel_name(table->index));
-	append_field(&json, "key", wire_key_template(relation, table));
-	append_field(&json, "namespace", table->namespace_name);
-	appendStringInfo(&json, ",\"writable\":%s", table->writable ? "true" : "false");
-	appendStringInfo(&json, ",\"cacheable\":%s",
-					 plc_table_uncacheable(table) == NULL ? "true" : "false");
-	append_field(&json, "reason", not_cached_because(relation, table));
+	plc_json_string(&json, "key_index", get_rel_name(table->index));
+	plc_json_string(&json, "key", wire_key_template(relation, table));
+	plc_json_string(&json, "namespace", table->namespace_name);
+	plc_json_bool(&json, "writable", table->writable);
+	plc_json_bool(&json, "cacheable", plc_table_uncacheable(table) == NULL);
+	plc_json_string(&json, "reason", not_cached_because(relation, table));
 	appendStringInfoChar(&json, '}');
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }

@@ -1,6 +1,6 @@
 /*
  * report.c
- *		What the cache says of itself: stats, metrics, table_stats, health.
+ *		Counters, in three forms: stats, metrics, table_stats.
  */
 #include "postgres.h"
 
@@ -27,9 +27,6 @@
 PG_FUNCTION_INFO_V1(plc_table_stats);
 PG_FUNCTION_INFO_V1(plc_stats_json);
 PG_FUNCTION_INFO_V1(plc_metrics);
-PG_FUNCTION_INFO_V1(plc_health);
-
-/* ---------- counters ---------- */
 
 /* A library and SQL functions of different versions must not guess at columns. */
 static void
@@ -141,115 +138,5 @@ plc_stats_json(PG_FUNCTION_ARGS)
 					 ",\"sql_cache_fills\":" UINT64_FORMAT ",\"sql_cache_bypasses\":" UINT64_FORMAT "}",
 					 metrics[PLC_COUNT_HITS].value, metrics[PLC_COUNT_MISSES].value,
 					 metrics[PLC_COUNT_PUBLISHES].value, bypasses);
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
-}
-
-/* ---------- health ---------- */
-
-/* Why nothing at all is cached for this session, or NULL. */
-static const char *
-not_caching_because(void)
-{
-	if (plc_store == NULL)
-		return "the library is not in shared_preload_libraries: rows are read through the index";
-	if (!plc_guc_enabled)
-		return "pg_local_cache.enabled is off: rows are read through the index";
-	return NULL;
-}
-
-/* What is the matter with reading this table by key, or NULL. */
-static const char *
-table_trouble(Relation relation)
-{
-	PlcMapping	mapping;
-	PlcShape	shape;
-	Oid			index;
-
-	if (!plc_mapping_read(RelationGetRelid(relation), &mapping))
-		return NULL;
-	if (plc_eligible_relation(relation) == PLC_REFUSED_ACCESS_METHOD)
-		return "row versions can be proven in tables with access method \"heap\" only";
-	if (plc_eligible_find_index(relation, mapping.key_columns, &index) != PLC_ELIGIBLE)
-		return mapping.key_columns == NIL ? "no usable primary key" : "no usable index on the key columns";
-	plc_shape_make(relation, &shape);
-	return shape.uncacheable;
-}
-
-static void
-append_string_or_null(StringInfo json, const char *name, const char *value)
-{
-	appendStringInfo(json, "\"%s\":", name);
-	if (value == NULL)
-		appendStringInfoString(json, "null");
-	else
-		escape_json(json, value);
-}
-
-/*
- * A table that some DDL has locked is not waited for: health() must answer
- * when something is wrong.
- */
-static void
-append_table(StringInfo json, Oid relid)
-{
-	Relation	relation;
-	const char *trouble = "locked by another session";
-
-	appendStringInfoChar(json, '{');
-	if (ConditionalLockRelationOid(relid, AccessShareLock))
-	{
-		relation = try_relation_open(relid, NoLock);
-		trouble = relation == NULL ? "dropped" : table_trouble(relation);
-		if (relation != NULL)
-			relation_close(relation, NoLock);
-		UnlockRelationOid(relid, AccessShareLock);
-	}
-	append_string_or_null(json, "relation",
-						  DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(relid))));
-	appendStringInfo(json, ",\"cacheable\":%s,", trouble == NULL ? "true" : "false");
-	append_string_or_null(json, "reason", trouble);
-	appendStringInfoChar(json, '}');
-}
-
-static void
-append_tables(StringInfo json)
-{
-	List	   *relids = plc_mapping_relations();
-	ListCell   *cell;
-	bool		first = true;
-
-	appendStringInfoString(json, "\"tables\":[");
-	foreach(cell, relids)
-	{
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(cell))))
-			continue;
-		if (!first)
-			appendStringInfoChar(json, ',');
-		first = false;
-		append_table(json, lfirst_oid(cell));
-	}
-	appendStringInfoChar(json, ']');
-}
-
-Datum
-plc_health(PG_FUNCTION_ARGS)
-{
-	StringInfoData json;
-	PlcCounts	totals;
-	const char *reason = not_caching_because();
-
-	plc_stats_totals(&totals);
-	if (totals.n[PLC_COUNT_VERIFY_FAILURES] > 0)
-		reason = "rows in the cache differed from the stored rows: see verify_failures and the server log";
-
-	initStringInfo(&json);
-	appendStringInfo(&json, "{\"status\":\"%s\",", reason == NULL ? "ok" : "degraded");
-	append_string_or_null(&json, "reason", reason);
-	appendStringInfo(&json, ",\"version\":\"%s\",\"preloaded\":%s,\"enabled\":%s,\"memory\":" UINT64_FORMAT ",",
-					 PLC_VERSION, plc_store == NULL ? "false" : "true",
-					 plc_guc_enabled ? "true" : "false",
-					 plc_store == NULL ? UINT64CONST(0) : (uint64) plc_guc_memory * 1024);
-	append_tables(&json);
-	appendStringInfoChar(&json, '}');
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }

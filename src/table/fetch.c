@@ -6,12 +6,19 @@
  * executor and no SPI.  Predicate locks and conflict checks of SERIALIZABLE
  * are those of any index scan.  An error leaves nothing behind: relations,
  * buffers and memory belong to the resource owner and the memory context.
+ *
+ * A unique key has at most one version that a snapshot sees, with one exception:
+ * a transaction above READ COMMITTED may insert a key whose old row others
+ * deleted after its snapshot.  It then sees the old row and its own, and its own
+ * is what it means.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/pg_index.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -29,6 +36,14 @@ plc_fetch_begin(PlcFetch *fetch, PlcTable *table, Relation heap, Snapshot snapsh
 	fetch->snapshot = snapshot;
 	fetch->context = CurrentMemoryContext;
 	fetch->index = NULL;
+	fetch->second = NULL;
+}
+
+/* May this transaction see two rows with one key? */
+bool
+plc_fetch_may_see_two(void)
+{
+	return IsolationUsesXactSnapshot() && TransactionIdIsValid(GetTopTransactionIdIfAny());
 }
 
 static void
@@ -39,6 +54,8 @@ open_index(PlcFetch *fetch)
 	fetch->index = index_open(table->index, AccessShareLock);
 	fetch->scan = plc_index_beginscan(fetch->heap, fetch->index, fetch->snapshot, table->ncolumns);
 	fetch->slot = table_slot_create(fetch->heap, NULL);
+	if (plc_fetch_may_see_two())
+		fetch->second = table_slot_create(fetch->heap, NULL);
 	for (int i = 0; i < table->ncolumns; i++)
 	{
 		PlcKeyColumn *column = &table->columns[i];
@@ -46,6 +63,27 @@ open_index(PlcFetch *fetch)
 		ScanKeyEntryInitializeWithInfo(&fetch->keys[i], 0, i + 1, BTEqualStrategyNumber,
 									   column->opcintype, column->collation, &column->equality, 0);
 	}
+}
+
+static bool
+is_own(TupleTableSlot *slot)
+{
+	bool		isnull;
+	Datum		xmin = slot_getsysattr(slot, MinTransactionIdAttributeNumber, &isnull);
+
+	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
+}
+
+/* The next row of the scan that the snapshot sees, or of two its own. */
+static TupleTableSlot *
+next_row(PlcFetch *fetch)
+{
+	if (!index_getnext_slot(fetch->scan, ForwardScanDirection, fetch->slot))
+		return NULL;
+	if (fetch->second == NULL || is_own(fetch->slot) ||
+		!index_getnext_slot(fetch->scan, ForwardScanDirection, fetch->second))
+		return fetch->slot;
+	return is_own(fetch->second) ? fetch->second : fetch->slot;
 }
 
 /*
@@ -57,7 +95,7 @@ TupleTableSlot *
 plc_fetch_row(PlcFetch *fetch, const Datum *values)
 {
 	MemoryContext caller = MemoryContextSwitchTo(fetch->context);
-	bool		found;
+	TupleTableSlot *row;
 
 	if (fetch->index == NULL)
 		open_index(fetch);
@@ -65,9 +103,9 @@ plc_fetch_row(PlcFetch *fetch, const Datum *values)
 		fetch->keys[i].sk_argument = values[i];
 
 	index_rescan(fetch->scan, fetch->keys, fetch->table->ncolumns, NULL, 0);
-	found = index_getnext_slot(fetch->scan, ForwardScanDirection, fetch->slot);
+	row = next_row(fetch);
 	MemoryContextSwitchTo(caller);
-	return found ? fetch->slot : NULL;
+	return row;
 }
 
 /* Closes what was opened. */
@@ -77,6 +115,8 @@ plc_fetch_end(PlcFetch *fetch)
 	if (fetch->index == NULL)
 		return;
 	ExecDropSingleTupleTableSlot(fetch->slot);
+	if (fetch->second != NULL)
+		ExecDropSingleTupleTableSlot(fetch->second);
 	index_endscan(fetch->scan);
 	index_close(fetch->index, AccessShareLock);
 }

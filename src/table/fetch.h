@@ -22,12 +22,14 @@ typedef struct PlcFetch
 	Relation	index;			/* NULL until the first fetch */
 	IndexScanDesc scan;
 	TupleTableSlot *slot;
+	TupleTableSlot *second;		/* for a key that is seen twice; NULL: cannot be */
 	ScanKeyData keys[INDEX_MAX_KEYS];
 } PlcFetch;
 
 extern void plc_fetch_begin(PlcFetch *fetch, PlcTable *table, Relation heap, Snapshot snapshot);
 extern TupleTableSlot *plc_fetch_row(PlcFetch *fetch, const Datum *values);
 extern void plc_fetch_end(PlcFetch *fetch);
+extern bool plc_fetch_may_see_two(void);
 extern bool plc_fetch_usable(const PlcTable *table);
 
 #endif							/* PLC_TABLE_FETCH_H */

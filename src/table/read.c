@@ -557,7 +557,8 @@ prove_all(Read *read, Candidate *candidates, int n)
 {
 	PlcProver	prover;
 
-	plc_prove_begin(&prover, read->relation, read->snapshot, read->next_xid);
+	plc_prove_begin(&prover, read->relation, read->snapshot, read->next_xid,
+					plc_fetch_may_see_two());
 	for (int i = 0; i < n; i++)
 		prove(read, &prover, &candidates[i]);
 	plc_prove_end(&prover);

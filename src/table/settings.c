@@ -20,8 +20,8 @@
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "utils/pg_locale.h"
 
+#include "compat.h"
 #include "table/settings.h"
 
 /* Seconds since 1970 of the years 4714 BC, where timestamps begin, and 2100. */

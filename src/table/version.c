@@ -153,13 +153,23 @@ plc_prove_prefetch_tuple(const PlcVersion *version)
 						   ItemIdGetOffset(expected_item(version)));
 }
 
+/* Has anybody deleted or updated this tuple, even if the snapshot does not know it? */
+static bool
+is_deleted(HeapTuple tuple)
+{
+	return !(tuple->t_data->t_infomask & HEAP_XMAX_INVALID) &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask);
+}
+
 /* Begins a row of proofs.  Locks nothing yet. */
 void
-plc_prove_begin(PlcProver *prover, Relation relation, Snapshot snapshot, uint64 next_xid)
+plc_prove_begin(PlcProver *prover, Relation relation, Snapshot snapshot, uint64 next_xid,
+				bool wary)
 {
 	prover->relation = relation;
 	prover->snapshot = snapshot;
 	prover->next_xid = next_xid;
+	prover->wary = wary;
 	prover->buffer = InvalidBuffer;
 }
 
@@ -181,6 +191,8 @@ plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy)
 		return PLC_PROOF_LOST_PAGE;
 	if (!find_tuple(version, prover->relation, BufferGetPage(prover->buffer), &tuple) ||
 		!HeapTupleSatisfiesVisibility(&tuple, prover->snapshot, prover->buffer))
+		return PLC_PROOF_FAILED;
+	if (prover->wary && is_deleted(&tuple))
 		return PLC_PROOF_FAILED;
 	if (copy != NULL)
 		*copy = heap_copytuple(&tuple);

@@ -38,12 +38,13 @@ typedef struct PlcProver
 	Relation	relation;
 	Snapshot	snapshot;
 	uint64		next_xid;		/* read after the snapshot was taken */
+	bool		wary;			/* a deleted version may not be the only one: fail it */
 	Buffer		buffer;			/* pinned and locked, or InvalidBuffer */
 	uint32		block;			/* of that buffer */
 } PlcProver;
 
 extern void plc_prove_begin(PlcProver *prover, Relation relation, Snapshot snapshot,
-							uint64 next_xid);
+							uint64 next_xid, bool wary);
 extern void plc_prove_prefetch_page(const PlcVersion *version);
 extern void plc_prove_prefetch_tuple(const PlcVersion *version);
 extern PlcProof plc_prove(PlcProver *prover, const PlcVersion *version, HeapTuple *copy);

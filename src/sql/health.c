@@ -1,0 +1,146 @@
+/*
+ * health.c
+ *		health(): does the cache work, and if not, why.
+ *
+ * Must answer when something is wrong, so it raises no error for a table that
+ * cannot be read, and waits for no lock: a table that some DDL has locked is
+ * said to be locked.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "fmgr.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "guc.h"
+#include "shmem.h"
+#include "sql/json.h"
+#include "stats.h"
+#include "table/eligible.h"
+#include "table/mapping.h"
+#include "table/shape.h"
+
+PG_FUNCTION_INFO_V1(plc_health);
+
+/* What is the matter with an attached table. */
+typedef struct TableHealth
+{
+	const char *unreadable;		/* why reads of it fail, or NULL */
+	const char *uncacheable;	/* why its rows are read and not cached, or NULL */
+} TableHealth;
+
+/* Why nothing at all is cached for this session, or NULL. */
+static const char *
+not_caching_because(void)
+{
+	if (plc_store == NULL)
+		return "the library is not in shared_preload_libraries: rows are read through the index";
+	if (!plc_guc_enabled)
+		return "pg_local_cache.enabled is off: rows are read through the index";
+	return NULL;
+}
+
+static void
+examine_relation(Relation relation, TableHealth *health)
+{
+	PlcMapping	mapping;
+	PlcShape	shape;
+	Oid			index;
+
+	if (!plc_mapping_read(RelationGetRelid(relation), &mapping))
+		return;
+	if (plc_eligible_find_index(relation, mapping.key_columns, &index) != PLC_ELIGIBLE)
+	{
+		health->unreadable = mapping.key_columns == NIL ? "no usable primary key"
+			: "no usable unique index on the key columns";
+		return;
+	}
+	plc_shape_make(relation, &shape);
+	health->uncacheable = plc_eligible_relation(relation) == PLC_REFUSED_ACCESS_METHOD
+		? "row versions can be proven in tables with access method \"heap\" only"
+		: shape.uncacheable;
+}
+
+static void
+examine(Oid relid, TableHealth *health)
+{
+	Relation	relation;
+
+	memset(health, 0, sizeof(*health));
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+	{
+		health->uncacheable = "locked by another session";
+		return;
+	}
+	relation = try_relation_open(relid, NoLock);
+	if (relation != NULL)
+	{
+		examine_relation(relation, health);
+		relation_close(relation, NoLock);
+	}
+	UnlockRelationOid(relid, AccessShareLock);
+}
+
+/* One table: into the list, and into the reason if it cannot be read. */
+static void
+report_table(StringInfo tables, Oid relid, const char **reason)
+{
+	char	   *name = DatumGetCString(DirectFunctionCall1(regclassout, ObjectIdGetDatum(relid)));
+	TableHealth health;
+
+	examine(relid, &health);
+	if (health.unreadable != NULL && *reason == NULL)
+		*reason = psprintf("reads of table \"%s\" fail: %s", name, health.unreadable);
+
+	appendStringInfoString(tables, tables->len > 0 ? ",{" : "{");
+	plc_json_string(tables, "relation", name);
+	plc_json_bool(tables, "readable", health.unreadable == NULL);
+	plc_json_bool(tables, "cacheable", health.unreadable == NULL && health.uncacheable == NULL);
+	plc_json_string(tables, "reason", health.unreadable ? health.unreadable : health.uncacheable);
+	appendStringInfoChar(tables, '}');
+}
+
+static void
+report_tables(StringInfo tables, const char **reason)
+{
+	List	   *relids = plc_mapping_relations();
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(cell))))
+			report_table(tables, lfirst_oid(cell), reason);
+	}
+}
+
+Datum
+plc_health(PG_FUNCTION_ARGS)
+{
+	StringInfoData json;
+	StringInfoData tables;
+	PlcCounts	totals;
+	const char *reason = not_caching_because();
+
+	plc_stats_totals(&totals);
+	if (totals.n[PLC_COUNT_VERIFY_FAILURES] > 0)
+		reason = "rows in the cache differed from the stored rows: see verify_failures and the server log";
+	initStringInfo(&tables);
+	report_tables(&tables, &reason);
+
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '{');
+	plc_json_string(&json, "status", reason == NULL ? "ok" : "degraded");
+	plc_json_string(&json, "reason", reason);
+	plc_json_string(&json, "version", PLC_VERSION);
+	plc_json_bool(&json, "preloaded", plc_store != NULL);
+	plc_json_bool(&json, "enabled", plc_guc_enabled);
+	plc_json_uint64(&json, "memory", plc_store == NULL ? 0 : (uint64) plc_guc_memory * 1024);
+	plc_json_name(&json, "tables");
+	appendStringInfo(&json, "[%s]}", tables.data);
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
