@@ -6,7 +6,7 @@
  * are read from files, which a package update may change under a running
  * server: then a session from before it and one from after it write different
  * texts under one name.  So the hash is of the rules of the zone and of the
- * conventions of the locale, not of their names.
+ * conventions of the locale.
  */
 #include "postgres.h"
 
@@ -99,7 +99,7 @@ session_zone(void)
 	return latest.hash;
 }
 
-/* What the output of money reads. */
+/* What the output of money reads, and the locale's name to be on the safe side. */
 static uint64
 mix_monetary(uint64 hash)
 {
@@ -108,6 +108,7 @@ mix_monetary(uint64 hash)
 		locale->p_cs_precedes, locale->p_sep_by_space, locale->p_sign_posn,
 		locale->n_cs_precedes, locale->n_sep_by_space, locale->n_sign_posn};
 
+	hash = mix_string(hash, GetConfigOption("lc_monetary", false, false));
 	hash = mix(hash, signs, sizeof(signs));
 	hash = mix_string(hash, locale->mon_decimal_point);
 	hash = mix_string(hash, locale->mon_thousands_sep);
