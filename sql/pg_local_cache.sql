@@ -12,6 +12,8 @@ CREATE TABLE local_cache.mapping (
 COMMENT ON TABLE local_cache.mapping IS 'attached tables; key_columns is null where the primary key is the key';
 SELECT pg_catalog.pg_extension_config_dump('local_cache.mapping',
     'WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = relation)');
+-- It tells no more than the view below, and pg_dump by the owner of the database has to read it.
+GRANT SELECT ON local_cache.mapping TO PUBLIC;
 
 -- Attaching
 

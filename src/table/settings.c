@@ -19,7 +19,6 @@
 #include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 
 #include "compat.h"
 #include "table/settings.h"
@@ -69,7 +68,7 @@ hash_zone(const pg_tz *zone)
 		long int	after_offset;
 		int			before_isdst;
 		int			after_isdst;
-		pg_time_t	boundary;
+		pg_time_t	boundary = ZONE_END;	/* is left alone if there is none */
 
 		hash = mix_string(mix(hash, rule, sizeof(rule)), local->tm_zone);
 		more = pg_next_dst_boundary(&since, &before_offset, &before_isdst, &boundary,

@@ -234,10 +234,11 @@ SELECT plc.failure($$SELECT local_cache.detach_table('shop.item')$$);
 SELECT plc.failure($$SELECT local_cache.invalidate('shop.item')$$);
 SELECT plc.failure($$SELECT local_cache.invalidate()$$);
 SELECT plc.failure($$INSERT INTO local_cache.mapping VALUES ('shop.item', NULL, true, NULL)$$);
-SELECT plc.failure($$SELECT * FROM local_cache.mapping$$);
+SELECT plc.failure($$DELETE FROM local_cache.mapping$$);
 SELECT plc.failure($$SET pg_local_cache.max_row_size = 1$$);
--- watching is for everybody
+-- watching is for everybody, and so is what pg_dump has to read
 SELECT count(*) > 0 FROM local_cache.tables;
+SELECT count(*) > 0 FROM local_cache.mapping;
 SELECT (SELECT hits FROM local_cache.metrics()) > 0, (local_cache.stats() ->> 'hits')::bigint > 0, local_cache.health() ->> 'status';
 SET ROLE plc_owner;
 SELECT local_cache.invalidate('shop.item') > 0;

@@ -107,6 +107,11 @@ subtest 'H74: a dump keeps what is attached, and trips over no dropped table' =>
 	$server->command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $server->connstr('shop') ], 'pg_dump');
 	$server->safe_psql('postgres', 'CREATE DATABASE restored');
 	$server->command_ok([ 'pg_restore', '--exit-on-error', '-d', $server->connstr('restored'), $dump ], 'pg_restore');
+	$server->safe_psql('shop', q(
+		CREATE ROLE keeper LOGIN;
+		GRANT USAGE ON SCHEMA local_cache TO keeper;
+		GRANT SELECT ON items, pairs TO keeper));
+	$server->command_ok([ 'pg_dump', '-f', "$dump.sql", '-d', $server->connstr('shop'), '-U', 'keeper' ], 'pg_dump without superuser rights');
 	is($server->safe_psql('restored', $attached), $before, 'the same tables are attached in the same way');
 	like($before, qr/^items\|\|f\|\npairs\|\{b,a\}\|t\|p$/, 'all but the dropped one');
 	read_twice('restored', row('b'), 'rows are read');
