@@ -6,10 +6,11 @@
 CREATE TABLE local_cache.mapping (
     relation    pg_catalog.regclass PRIMARY KEY,
     key_columns pg_catalog.name[],
+    key_index   pg_catalog.name,
     writable    boolean NOT NULL,
     namespace   pg_catalog.text UNIQUE
 );
-COMMENT ON TABLE local_cache.mapping IS 'attached tables; key_columns is null where the primary key is the key';
+COMMENT ON TABLE local_cache.mapping IS 'attached tables; key_columns and key_index are null where the primary key is the key';
 SELECT pg_catalog.pg_extension_config_dump('local_cache.mapping',
     'WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = relation)');
 -- It tells no more than the view below, and pg_dump by the owner of the database has to read it.
@@ -65,7 +66,7 @@ COMMENT ON FUNCTION local_cache.table_stats()
     IS 'counters of the tables of this database since the server started';
 
 CREATE VIEW local_cache.tables AS
-SELECT m.relation, m.key_columns, m.writable, m.namespace,
+SELECT m.relation, m.key_columns, m.key_index, m.writable, m.namespace,
        coalesce(s.hits, 0) AS hits, coalesce(s.misses, 0) AS misses,
        coalesce(s.proof_failures, 0) AS proof_failures, coalesce(s.lost_pages, 0) AS lost_pages,
        coalesce(s.publishes, 0) AS publishes,

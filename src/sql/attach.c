@@ -91,9 +91,9 @@ key_column_names(Relation relation, Oid index)
 	return names;
 }
 
-/* Refuses what can never be served; finds the key columns for the mapping. */
-static List *
-check_eligible(Relation relation, Oid key_index)
+/* Refuses what can never be served; finds what the mapping says of the key. */
+static void
+choose_key(Relation relation, Oid key_index, PlcMapping *mapping)
 {
 	PlcRefusal	refusal = plc_eligible_relation(relation);
 
@@ -102,10 +102,11 @@ check_eligible(Relation relation, Oid key_index)
 	if (OidIsValid(key_index))
 		refusal = plc_eligible_index(relation, key_index);
 	else
-		refusal = plc_eligible_find_index(relation, NIL, &key_index);
+		refusal = plc_eligible_find_index(relation, NIL, NULL, &key_index);
 	if (refusal != PLC_ELIGIBLE)
 		plc_eligible_refuse(refusal, relation, key_index);
-	return key_column_names(relation, key_index);
+	mapping->key_columns = key_column_names(relation, key_index);
+	mapping->key_index = mapping->key_columns == NIL ? NULL : get_rel_name(key_index);
 }
 
 /* CRUD:app.public.items:{"id":<id>} */
@@ -185,7 +186,7 @@ plc_attach_table(PG_FUNCTION_ARGS)
 	mapping.namespace_name = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
 	if (mapping.namespace_name != NULL)
 		check_namespace(mapping.namespace_name, RelationGetRelid(relation));
-	mapping.key_columns = check_eligible(relation, PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3));
+	choose_key(relation, PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3), &mapping);
 
 	plc_mapping_write(RelationGetRelid(relation), &mapping);
 	CommandCounterIncrement();

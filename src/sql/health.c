@@ -54,10 +54,10 @@ examine_relation(Relation relation, TableHealth *health)
 
 	if (!plc_mapping_read(RelationGetRelid(relation), &mapping))
 		return;
-	if (plc_eligible_find_index(relation, mapping.key_columns, &index) != PLC_ELIGIBLE)
+	if (plc_eligible_find_index(relation, mapping.key_columns, mapping.key_index, &index) != PLC_ELIGIBLE)
 	{
-		health->unreadable = mapping.key_columns == NIL ? "no usable primary key"
-			: "no usable unique index on the key columns";
+		health->unreadable = mapping.key_index == NULL ? "no usable primary key"
+			: "no usable index of the name and on the columns it was attached with";
 		return;
 	}
 	plc_shape_make(relation, &shape);

@@ -211,6 +211,7 @@ make_key(PlcTable *table, Relation relation)
 	collations = (oidvector *) DatumGetPointer(SysCacheGetAttr(INDEXRELID, tuple,
 															   Anum_pg_index_indcollation, &isnull));
 	table->index_checkxmin = index->indcheckxmin;
+	table->index_xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 	table->ncolumns = index->indnkeyatts;
 	table->columns = palloc0(table->ncolumns * sizeof(PlcKeyColumn));
 	for (int i = 0; i < table->ncolumns; i++)
@@ -256,7 +257,8 @@ fill_descriptor(PlcTable *table, Relation relation)
 	table->cacheable_storage = refusal == PLC_ELIGIBLE;
 	if (refusal != PLC_ELIGIBLE && refusal != PLC_REFUSED_ACCESS_METHOD)
 		plc_eligible_refuse(refusal, relation, InvalidOid);
-	refusal = plc_eligible_find_index(relation, mapping.key_columns, &table->index);
+	refusal = plc_eligible_find_index(relation, mapping.key_columns, mapping.key_index,
+									  &table->index);
 	if (refusal != PLC_ELIGIBLE)
 		plc_eligible_refuse(refusal, relation, table->index);
 

@@ -111,15 +111,19 @@ plc_eligible_index(Relation relation, Oid index)
 	return refusal;
 }
 
-/* Is it the primary key (no names given), or has it just these columns? */
+/* Is it the primary key (no name given), or has it this name and just these columns? */
 static bool
-index_has_columns(Relation relation, Form_pg_index index, List *key_columns)
+is_wanted(Relation relation, Form_pg_index index, List *key_columns, const char *name)
 {
+	const char *index_name;
 	ListCell   *cell;
 	int			i = 0;
 
-	if (key_columns == NIL)
+	if (name == NULL)
 		return index->indisprimary;
+	index_name = get_rel_name(index->indexrelid);
+	if (index_name == NULL || strcmp(index_name, name) != 0)
+		return false;
 	if (index->indnkeyatts != list_length(key_columns) || !index->indisunique)
 		return false;
 	foreach(cell, key_columns)
@@ -135,14 +139,15 @@ index_has_columns(Relation relation, Form_pg_index index, List *key_columns)
 }
 
 /*
- * Finds the index for a list of column names, or the primary key for NIL.  If
- * several would do, the first that is eligible; if none is, the refusal of the
- * last one seen and its oid.
+ * Finds the index of this name on these columns, or the primary key for a NULL
+ * name.  Not by columns alone: two unique indexes may differ in collation or
+ * operator class, hence in what they take for one key.  If the index is not
+ * eligible *index is set all the same.
  */
 PlcRefusal
-plc_eligible_find_index(Relation relation, List *key_columns, Oid *index)
+plc_eligible_find_index(Relation relation, List *key_columns, const char *name, Oid *index)
 {
-	PlcRefusal	refusal = key_columns == NIL ? PLC_REFUSED_NO_PRIMARY_KEY : PLC_REFUSED_NO_SUCH_KEY;
+	PlcRefusal	refusal = name == NULL ? PLC_REFUSED_NO_PRIMARY_KEY : PLC_REFUSED_NO_SUCH_KEY;
 	List	   *indexes = RelationGetIndexList(relation);
 	ListCell   *cell;
 
@@ -153,7 +158,7 @@ plc_eligible_find_index(Relation relation, List *key_columns, Oid *index)
 
 		if (!HeapTupleIsValid(tuple))
 			continue;
-		if (index_has_columns(relation, (Form_pg_index) GETSTRUCT(tuple), key_columns))
+		if (is_wanted(relation, (Form_pg_index) GETSTRUCT(tuple), key_columns, name))
 		{
 			refusal = check_index_tuple(relation, tuple);
 			*index = lfirst_oid(cell);
@@ -248,8 +253,9 @@ plc_eligible_refuse(PlcRefusal refusal, Relation relation, Oid index)
 	if (refusal == PLC_REFUSED_NO_SUCH_KEY)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s\" has no unique index on the key columns it was attached with",
+				 errmsg("table \"%s\" has lost the key index that it was attached with",
 						RelationGetRelationName(relation)),
+				 errdetail("There is no unique index of that name on those columns."),
 				 errhint("Attach the table again.")));
 
 	index_name = get_rel_name(index);

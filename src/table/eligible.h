@@ -31,7 +31,8 @@ typedef enum PlcRefusal
 
 extern PlcRefusal plc_eligible_relation(Relation relation);
 extern PlcRefusal plc_eligible_index(Relation relation, Oid index);
-extern PlcRefusal plc_eligible_find_index(Relation relation, List *key_columns, Oid *index);
+extern PlcRefusal plc_eligible_find_index(Relation relation, List *key_columns,
+										  const char *name, Oid *index);
 extern void plc_eligible_refuse(PlcRefusal refusal, Relation relation, Oid index);
 
 #endif							/* PLC_TABLE_ELIGIBLE_H */

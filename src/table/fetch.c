@@ -121,17 +121,28 @@ plc_fetch_end(PlcFetch *fetch)
 	index_close(fetch->index, AccessShareLock);
 }
 
+/* Does the snapshot not know of what another transaction has done? */
+static bool
+snapshot_is_older(Snapshot snapshot, TransactionId xid)
+{
+	return TransactionIdIsNormal(xid) && snapshot->snapshot_type == SNAPSHOT_MVCC &&
+		XidInMVCCSnapshot(xid, snapshot) && !TransactionIdIsCurrentTransactionId(xid);
+}
+
 /*
- * May the index be used by this transaction?  One that was built over broken
- * HOT chains must not be by snapshots from before it; the planner has the same
- * test.
+ * May rows be read by this index under the snapshot?  A snapshot from before the
+ * index may see several rows with what has become a unique key.  And an index
+ * that was built over broken HOT chains must not be used by transactions from
+ * before it; the planner has the same test.
  */
 bool
-plc_fetch_usable(const PlcTable *table)
+plc_fetch_usable(const PlcTable *table, Snapshot snapshot)
 {
 	HeapTuple	tuple;
 	bool		usable;
 
+	if (snapshot_is_older(snapshot, table->index_xmin))
+		return false;
 	if (likely(!table->index_checkxmin))
 		return true;
 	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(table->index));

@@ -30,6 +30,6 @@ extern void plc_fetch_begin(PlcFetch *fetch, PlcTable *table, Relation heap, Sna
 extern TupleTableSlot *plc_fetch_row(PlcFetch *fetch, const Datum *values);
 extern void plc_fetch_end(PlcFetch *fetch);
 extern bool plc_fetch_may_see_two(void);
-extern bool plc_fetch_usable(const PlcTable *table);
+extern bool plc_fetch_usable(const PlcTable *table, Snapshot snapshot);
 
 #endif							/* PLC_TABLE_FETCH_H */

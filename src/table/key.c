@@ -126,6 +126,7 @@ call_cast(FmgrInfo *function, Datum value)
 static Datum
 convert(Conversion *conversion, Datum value)
 {
+	CHECK_FOR_INTERRUPTS();
 	switch (conversion->how)
 	{
 		case CONVERT_NONE:

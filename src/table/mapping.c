@@ -35,8 +35,9 @@
 /* Columns of the table */
 #define Anum_mapping_relation		1
 #define Anum_mapping_key_columns	2
-#define Anum_mapping_writable		3
-#define Anum_mapping_namespace		4
+#define Anum_mapping_key_index		3
+#define Anum_mapping_writable		4
+#define Anum_mapping_namespace		5
 
 /* The oid of the mapping table, or InvalidOid if the extension is not there. */
 Oid
@@ -75,6 +76,8 @@ mapping_from_tuple(HeapTuple tuple, TupleDesc desc, PlcMapping *mapping)
 
 	value = heap_getattr(tuple, Anum_mapping_key_columns, desc, &isnull);
 	mapping->key_columns = isnull ? NIL : names_from_array(value);
+	value = heap_getattr(tuple, Anum_mapping_key_index, desc, &isnull);
+	mapping->key_index = isnull ? NULL : pstrdup(NameStr(*DatumGetName(value)));
 	mapping->writable = DatumGetBool(heap_getattr(tuple, Anum_mapping_writable, desc, &isnull));
 	value = heap_getattr(tuple, Anum_mapping_namespace, desc, &isnull);
 	mapping->namespace_name = isnull ? NULL : TextDatumGetCString(value);
@@ -202,23 +205,24 @@ names_to_array(List *names)
 void
 plc_mapping_write(Oid relid, const PlcMapping *mapping)
 {
-	Oid			types[4] = {REGCLASSOID, NAMEARRAYOID, BOOLOID, TEXTOID};
-	Datum		values[4];
-	char		nulls[4] = {' ', ' ', ' ', ' '};
+	Oid			types[5] = {REGCLASSOID, NAMEARRAYOID, NAMEOID, BOOLOID, TEXTOID};
+	Datum		values[5];
+	char		nulls[5] = {' ', ' ', ' ', ' ', ' '};
 
 	values[0] = ObjectIdGetDatum(relid);
 	values[1] = names_to_array(mapping->key_columns);
-	nulls[1] = mapping->key_columns == NIL ? 'n' : ' ';
-	values[2] = BoolGetDatum(mapping->writable);
-	values[3] = mapping->namespace_name ? CStringGetTextDatum(mapping->namespace_name) : (Datum) 0;
-	nulls[3] = mapping->namespace_name ? ' ' : 'n';
+	values[2] = mapping->key_index ? DirectFunctionCall1(namein, CStringGetDatum(mapping->key_index)) : (Datum) 0;
+	nulls[1] = nulls[2] = mapping->key_index == NULL ? 'n' : ' ';
+	values[3] = BoolGetDatum(mapping->writable);
+	values[4] = mapping->namespace_name ? CStringGetTextDatum(mapping->namespace_name) : (Datum) 0;
+	nulls[4] = mapping->namespace_name ? ' ' : 'n';
 
 	run_as_owner("DELETE FROM local_cache.mapping WHERE NOT EXISTS "
 				 "(SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) relation)",
 				 0, NULL, NULL, NULL);
-	run_as_owner("INSERT INTO local_cache.mapping VALUES ($1, $2, $3, $4) "
-				 "ON CONFLICT (relation) DO UPDATE SET (key_columns, writable, namespace) = ROW($2, $3, $4)",
-				 4, types, values, nulls);
+	run_as_owner("INSERT INTO local_cache.mapping VALUES ($1, $2, $3, $4, $5) "
+				 "ON CONFLICT (relation) DO UPDATE SET (key_columns, key_index, writable, namespace) = ROW($2, $3, $4, $5)",
+				 5, types, values, nulls);
 }
 
 /* Detaches a relation; false if it was not attached. */

@@ -10,6 +10,7 @@
 typedef struct PlcMapping
 {
 	List	   *key_columns;	/* of char *; NIL: the primary key */
+	char	   *key_index;		/* name of the index on them; NULL: the primary key */
 	bool		writable;
 	char	   *namespace_name; /* or NULL */
 } PlcMapping;

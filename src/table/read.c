@@ -132,12 +132,12 @@ bypass_reason(Read *read)
 
 /* Can only a query answer: row security, virtual columns, an index too new? */
 static bool
-needs_query(PlcTable *table, Relation relation)
+needs_query(Read *read)
 {
-	if (table->shape.by_query || !plc_fetch_usable(table))
+	if (read->table->shape.by_query || !plc_fetch_usable(read->table, read->snapshot))
 		return true;
-	return relation->rd_rel->relrowsecurity &&
-		check_enable_rls(table->relid, InvalidOid, false) == RLS_ENABLED;
+	return read->relation->rd_rel->relrowsecurity &&
+		check_enable_rls(read->table->relid, InvalidOid, false) == RLS_ENABLED;
 }
 
 /* ---------- publishing ---------- */
@@ -594,6 +594,15 @@ serve_all(Read *read, Candidate *candidates, int n)
 	}
 }
 
+/* Frees the bytes of keys that did not fit in their room. */
+static void
+free_keys(Candidate *candidates, int n, char (*room)[PLC_KEY_ROOM])
+{
+	for (int i = 0; i < n; i++)
+		if (candidates[i].state > CANDIDATE_TOO_LONG && candidates[i].key.bytes != room[i])
+			pfree(candidates[i].key.bytes);
+}
+
 /* Keys first to last - 1, through the cache. */
 static void
 read_chunk(Read *read, const PlcKeys *keys, int first, int last)
@@ -615,6 +624,7 @@ read_chunk(Read *read, const PlcKeys *keys, int first, int last)
 	prefetch_pages(candidates, n);
 	prove_all(read, candidates, n);
 	serve_all(read, candidates, n);
+	free_keys(candidates, n, room);
 }
 
 static void
@@ -667,13 +677,6 @@ read_keys(Read *read, const PlcKeys *keys)
 {
 	int			reason;
 
-	if (needs_query(read->table, read->relation))
-	{
-		read_by_query(read, keys);
-		return;
-	}
-	read->snapshot = statement_snapshot();
-	read->next_xid = plc_next_full_xid();
 	plc_fetch_begin(&read->fetch, read->table, read->relation, read->snapshot);
 	reason = bypass_reason(read);
 	if (reason < 0)
@@ -681,8 +684,6 @@ read_keys(Read *read, const PlcKeys *keys)
 	else
 		read_by_index(read, keys, reason);
 	plc_fetch_end(&read->fetch);
-	if (!PLC_RULE_P7)
-		UnregisterSnapshot(read->snapshot);
 }
 
 /* Locks and opens the table; the friendly error costs only those who might need it. */
@@ -731,7 +732,14 @@ plc_read_array(Oid relid, ArrayType *key_values, PlcSink *sink)
 	check_has_rows(read.relation);
 	plc_keys_from_array(read.table, key_values, &keys);
 
-	read_keys(&read, &keys);
+	read.snapshot = statement_snapshot();
+	read.next_xid = plc_next_full_xid();
+	if (needs_query(&read))
+		read_by_query(&read, &keys);
+	else
+		read_keys(&read, &keys);
+	if (!PLC_RULE_P7)
+		UnregisterSnapshot(read.snapshot);
 
 	plc_stats_add(read.table->stats_slot, relid, &read.counts);
 	table_close(read.relation, NoLock);

@@ -44,6 +44,7 @@ typedef struct PlcTable
 	/* the key */
 	Oid			index;
 	bool		index_checkxmin;	/* old snapshots must not use the index */
+	TransactionId index_xmin;	/* older ones may see several rows with a key */
 	uint64		key_hash;		/* of the definition of the index */
 	int			ncolumns;
 	PlcKeyColumn *columns;
