@@ -47,7 +47,7 @@ sub wait_stopped
 {
 	my ($self) = @_;
 
-	$self->_wait(qr/Breakpoint \d+, /);
+	$self->_wait(qr/Breakpoint [\d.]+, /);
 }
 
 # Lets the backend go on, now and at later calls.
