@@ -10,12 +10,12 @@ EXTRA_CLEAN = $(DATA_built) output_iso results test/regress/output test/isolatio
               test/unit/bin tmp_check
 
 # CI passes WERROR=1; a user's newer compiler must not stop the build for a new warning.
-PG_CPPFLAGS = -I$(CURDIR)/src -DPLC_VERSION='"$(EXTVERSION)"' $(PLC_RULES)
+PG_CPPFLAGS = -Isrc -DPLC_VERSION='"$(EXTVERSION)"' $(PLC_RULES)
 PG_CFLAGS   = -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
               $(if $(WERROR),-Werror)
 
 PG_CONFIG  ?= pg_config
-PGXS       := $(shell $(PG_CONFIG) --pgxs)
+PGXS       := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 
 REGRESS       = $(sort $(notdir $(basename $(wildcard test/regress/sql/*.sql))))
 REGRESS_OPTS  = --inputdir=test/regress --outputdir=test/regress/output --temp-instance=tmp_check/regress \
@@ -26,7 +26,13 @@ ISOLATION_OPTS = --inputdir=test/isolation --outputdir=test/isolation/output --t
 
 REGRESS_PREP   = test-folders
 
+# Some targets need no server.
+ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
+else ifneq ($(filter-out help doccheck unit unit-asan unit-tsan,$(or $(MAKECMDGOALS),all)),)
+$(error no PostgreSQL to build for: "$(PG_CONFIG) --pgxs" names no makefile. \
+Install postgresql-server-dev-NN for your server version NN, or set PG_CONFIG to the pg_config of a server)
+endif
 
 $(DATA_built): sql/$(EXTENSION).sql $(EXTENSION).control
 	cp $< $@

@@ -5,18 +5,20 @@
 #   ./quickstart.sh stop    stops the server and removes it
 #
 # As root or with sudo, on Debian.  PGVERSION or PG_CONFIG chooses the server version.  Existing clusters are not
-# touched: the server has a folder, a socket and a user without privileges, and listens on no TCP port.
+# touched: the server has a folder, a socket and a user without privileges, and listens on no TCP port.  What stays
+# are packages, the extension in that server version's folders, and the user; README.md says how to remove them.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/scripts/lib.sh"
 
 main() {
+    case ${1:-} in -h | --help) usage && return ;; esac
     choose_user
     DIR=/tmp/pg_local_cache-$RUN_USER
     case ${1:-start} in
         start) start ;;
         stop) stop ;;
-        *) die "unrecognized argument \"$1\"" "Usage: ./quickstart.sh [stop]" ;;
+        *) die "unrecognized argument \"$1\"" "Usage: ./quickstart.sh [stop | --help]" ;;
     esac
 }
 
@@ -27,6 +29,7 @@ start() {
         how_to_go_on
         return
     fi
+    need_root
     install_server
     ensure_user
     make_folder
@@ -46,7 +49,7 @@ stop() {
         return
     fi
     remove_folder
-    say "Stopped and removed.  The extension's files stay in the server's folders, where they are harmless."
+    say "Stopped and removed.  The extension's files stay in the server's folders; \"make uninstall\" removes them."
 }
 
 how_to_go_on() {
@@ -57,12 +60,12 @@ how_to_go_on() {
 
 # Steps.  Each has a title and a log, of which the end is shown if the step fails.
 
-# step TITLE COMMAND...
+# step TITLE COMMAND...: in a subshell, so that if the command ends the script, the report goes to the terminal.
 step() {
     STEP=$1
     say "$STEP"
     shift
-    "$@" >"$DIR/step.log" 2>&1
+    ("$@") >"$DIR/step.log" 2>&1
 }
 
 report_failure() {
@@ -123,20 +126,21 @@ show() {
     sql "The functions come with the extension." \
         "CREATE EXTENSION pg_local_cache;"
     sql "A table with 5000 rows." \
-        "CREATE TABLE items (id bigint PRIMARY KEY, name text NOT NULL, price numeric(10,2), tags text[]);" \
-        "INSERT INTO items SELECT n, 'item ' || n, n * 0.25, ARRAY['new', 'sale'] FROM generate_series(1, 5000) n;"
+        "CREATE TABLE articles (id bigint PRIMARY KEY, name text NOT NULL, price numeric(10,2), tags text[]);" \
+        "INSERT INTO articles SELECT n, 'article ' || n, n * 0.25, ARRAY['new', 'sale'] FROM generate_series(1, 5000) n;"
     sql "Attach it.  This adds no trigger and changes nothing on the table." \
-        "SELECT jsonb_pretty(local_cache.attach_table('items'));"
+        "SELECT r ->> 'cacheable' AS cacheable, r ->> 'reason' AS reason, r -> 'key_columns' AS key_columns" \
+        "FROM local_cache.attach_table('articles') r;"
     sql "Rows by key, as text: the order is kept, a missing row is null.  This read fills the cache." \
-        "SELECT local_cache.mget('items', ARRAY[2, 99999, 1]);"
+        "SELECT local_cache.mget('articles', ARRAY[2, 99999, 1]);"
     sql "The same as one JSON array.  This one is answered from the cache." \
-        "SELECT local_cache.mget_json('items', ARRAY[2, 99999, 1]);"
+        "SELECT local_cache.mget_json('articles', ARRAY[2, 99999, 1]);"
     sql "The same as typed rows.  These are kept beside the texts, so this is their first read." \
-        "SELECT * FROM local_cache.mget_rows(NULL::items, ARRAY[2, 99999, 1]);"
+        "SELECT * FROM local_cache.mget_rows(NULL::articles, ARRAY[2, 99999, 1]);"
     sql "Another session changes a row.  It does not know that a cache exists." \
-        "UPDATE items SET price = 19.99 WHERE id = 1;"
+        "UPDATE articles SET price = 19.99 WHERE id = 1;"
     sql "The next read sees the change: the cached version is no longer visible, so it is not served." \
-        "SELECT local_cache.mget_json('items', ARRAY[2, 1]);"
+        "SELECT local_cache.mget_json('articles', ARRAY[2, 1]);"
     sql "What the cache has done for this table, counted by key.  A key without a row is a miss each time." \
         "SELECT hits, misses, proof_failures, publishes, entries, bytes FROM local_cache.tables;"
     sql "Whether all is well." \

@@ -5,7 +5,8 @@
 #   ./run-tests.sh unit tap        only these steps (what they need is built and installed first)
 #
 # PGVERSION or PG_CONFIG chooses the server.  The clone is copied to a temporary folder and stays as it is; the
-# extension is installed into the server's folders; servers are temporary and run as an unprivileged user.
+# extension is installed into the server's folders, over a version that is there; servers are temporary and run as an
+# unprivileged user.  As root or with sudo.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/scripts/lib.sh"
@@ -18,11 +19,13 @@ FAILED=0
 main() {
     local step steps
 
+    case ${1:-} in -h | --help) usage && say "" "Steps: ${STEPS[*]}" && return ;; esac
     mapfile -t steps < <(plan "$@")
     [ ${#steps[@]} -gt 0 ] || exit 1
     prepare
     for step in "${steps[@]}"; do
         run_step "$step"
+        can_go_on "$step" || break
     done
     [ "$FAILED" -gt 0 ] || rm -rf "$WORK"
     [ "$FAILED" -eq 0 ] || say "Logs and everything else: $WORK"
@@ -44,7 +47,19 @@ plan() {
     done
 }
 
+# can_go_on STEP: without a build or an installation, the rest would fail too, or test what was installed before.
+can_go_on() {
+    [ "$FAILED" -gt 0 ] || return 0
+    case $1 in
+        build) say "Stopped: the build failed." ;;
+        install) say "Stopped: the installation failed.  It needs root, or a user who may use sudo." ;;
+        *) return 0 ;;
+    esac
+    return 1
+}
+
 prepare() {
+    [[ " ${steps[*]} " != *" install "* ]] || need_root
     choose_user
     ensure_user
     choose_server
@@ -93,14 +108,14 @@ step_command() {
     ! setarch -R true 2>/dev/null || fixed=(setarch -R)
     case $1 in
         build) COMMAND=("${user[@]}" "${make[@]}" --silent --keep-going -j"$(nproc)" all) ;;
-        install) if [ "$EUID" -eq 0 ]; then COMMAND=("${make[@]}" install); else COMMAND=(sudo "${make[@]}" install); fi ;;
+        install) if [ "$EUID" -eq 0 ]; then COMMAND=("${make[@]}" install); else COMMAND=(sudo -n "${make[@]}" install); fi ;;
         checker) COMMAND=("${user[@]}" test/stress/run.sh --seconds 10) ;;
         unit-tsan) COMMAND=("${user[@]}" "${fixed[@]}" "${make[@]}" "$1") ;;
         *) COMMAND=("${user[@]}" "${make[@]}" "$1") ;;
     esac
 }
 
-# Counting: both set ok and bad of run_step.
+# Counting: the first two set ok and bad of run_step.
 
 # prove's own sums: "Files=2, Tests=31, ..." and "t/a.pl (Wstat: 256 Tests: 3 Failed: 1)"
 count_prove() {
@@ -118,13 +133,22 @@ count_regress() {
         END { print ok + 0, bad + 0 }' "$1")
 }
 
+# The seed too, to run it again.
+count_checker() {
+    sed -n 's/.*\(seed [0-9]*\)$/\1/p; s/^checked reads *\([0-9]*\).*/\1 checked reads/p
+        s/^cache hits *\([0-9]*\).*/\1 cache hits/p; s/^mismatches *\([0-9]*\).*/\1 mismatches/p' "$1" |
+        paste -sd, | sed 's/,/, /g'
+}
+
 # A step passes if its command does; a step of tests that ran none has failed.
 judge() {
     local counted="" verdict=ok
 
-    case $step in unit* | tap | installcheck)
-        counted="$ok passed, $bad failed"
-        [ $((ok + bad)) -gt 0 ] || status=1 ;;
+    case $step in
+        unit* | tap | installcheck)
+            counted="$ok passed, $bad failed"
+            [ $((ok + bad)) -gt 0 ] || status=1 ;;
+        checker) counted=$(count_checker "$log") ;;
     esac
     if [ "$status" -eq 0 ] && [ "$bad" -eq 0 ]; then
         ok=$((ok + 1))

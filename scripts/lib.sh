@@ -26,7 +26,19 @@ die() {
     exit 1
 }
 
+# The comment at the head of the script is its manual.
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+
 # Users
+
+# Asks for a password now, if sudo wants one, and not in the middle.
+need_root() {
+    [ "$EUID" -ne 0 ] || return 0
+    command -v sudo >/dev/null || die "root is needed, to install packages and the extension" \
+        "Run this script as root, or install sudo."
+    sudo -n true 2>/dev/null || sudo -v || die "root is needed, to install packages and the extension" \
+        "Run this script as root, or as a user who may use sudo."
+}
 
 as_root() {
     if [ "$EUID" -eq 0 ]; then

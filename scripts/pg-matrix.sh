@@ -24,6 +24,7 @@ main() {
     while [ $# -gt 0 ]; do
         case $1 in
             --build) steps=(build) ;;
+            -h | --help) usage && return ;;
             --) shift && steps=("$@") && break ;;
             *) suite_of "$1" >/dev/null && versions+=("$1") ;;
         esac
@@ -73,7 +74,7 @@ test_version() {
 lock() {
     mkdir -p "$MATRIX_DIR"
     exec 9>"$1.lock"
-    flock --nonblock 9 || { say "Waiting for another run" && flock 9; }
+    flock --nonblock 9 || { say "Waiting for another run that uses $1" && flock 9; }
 }
 
 # A root is whole when debootstrap has removed its own folder from it.

@@ -26,6 +26,7 @@ STYLE = """
 PATHS = {
     "columns": ("prepared SQL, columns", "sql"),
     "row_to_json": ("prepared SQL, row_to_json", "sql"),
+    "json_agg": ("prepared SQL, json_agg", "sql"),
     "mget": ("mget", "cache"),
     "mget_json": ("mget_json", "cache"),
 }

@@ -24,6 +24,7 @@ KEPT = "repeat requests server_us client_us per_second hits misses".split()
 PATHS = {
     "columns": "prepared SQL, columns",
     "row_to_json": "prepared SQL, `row_to_json`",
+    "json_agg": "prepared SQL, `json_agg`",
     "mget": "`mget`",
     "mget_json": "`mget_json`",
     "mget_rows": "`mget_rows`",
@@ -37,7 +38,7 @@ WIDE = {
 }
 TABLES = {"items_plain": "not attached", "items_attached": "attached"}
 
-# What was promised: text, cell, highest ratio.  A limit of None means within noise.
+# Targets: text, cell, highest ratio.  A limit of None means within noise.
 TARGETS = [
     ("`mget` of 1 key, warm, fixed keys", ("warm", "items", "fixed", 1, "mget"), 1.0),
     ("`mget` of 1 key, warm, uniform keys", ("warm", "items", "uniform", 1, "mget"), 1.0),

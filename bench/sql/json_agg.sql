@@ -1,0 +1,1 @@
+SELECT json_agg(r) FROM @table@ r WHERE id = ANY (@keys@)
