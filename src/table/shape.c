@@ -17,7 +17,7 @@
  *
  * A publisher's fingerprint and text must belong together.  Both come from the
  * descriptor, made at one time; if an invalidation has marked it since, nothing
- * is published (read.c).
+ * is published (serve.c).
  *
  * What is walked: the columns; into domains, composite types, enums, arrays
  * and ranges.  json.c treats dates in JSON and dates inside of the text of a
