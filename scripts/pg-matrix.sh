@@ -14,6 +14,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 MATRIX_DIR=${PLC_MATRIX_DIR:-/var/tmp/pg_local_cache-matrix}
+# Left empty, debootstrap takes its own default.
 MIRROR=${PLC_MATRIX_MIRROR:-}
 PASSED=0
 FAILED=0
@@ -84,7 +85,7 @@ make_root() {
     if [ ! -x "$root/usr/bin/apt-get" ] || [ -d "$root/debootstrap" ]; then
         rm -rf --one-file-system "$root"
         say "Making a Debian ${root##*/}"
-        isolate debootstrap --variant=minbase "${root##*/}" "$root" "$MIRROR" >"$root.log" 2>&1
+        isolate debootstrap --variant=minbase "${root##*/}" "$root" ${MIRROR:+"$MIRROR"} >"$root.log" 2>&1
         wait "$INSIDE" ||
             { tail -n 20 "$root.log" && die "debootstrap failed, see $root.log"; }
     fi
