@@ -41,9 +41,7 @@ open_owned(Oid relid)
 	Relation	relation = try_relation_open(relid, AccessShareLock);
 
 	if (relation == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		plc_eligible_missing(relid);
 	if (!plc_owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relation->rd_rel->relkind),
 					   RelationGetRelationName(relation));

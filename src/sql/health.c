@@ -61,9 +61,9 @@ examine_relation(Relation relation, TableHealth *health)
 		return;
 	}
 	plc_shape_make(relation, &shape);
-	health->uncacheable = plc_eligible_relation(relation) == PLC_REFUSED_ACCESS_METHOD
-		? "row versions can be proven in tables with access method \"heap\" only"
-		: shape.uncacheable;
+	health->uncacheable = plc_eligible_unprovable(relation);
+	if (health->uncacheable == NULL)
+		health->uncacheable = shape.uncacheable;
 }
 
 static void

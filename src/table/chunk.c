@@ -23,7 +23,7 @@ static void
 encode(const PlcRead *read, PlcCandidate *candidate, const Datum *values, char *room)
 {
 	candidate->values = values;
-	plc_key_encode(read->table, &read->prefix, values, room, &candidate->key);
+	plc_key_encode(read->table, &read->prefix, read->seed, values, room, &candidate->key);
 	if (candidate->key.len == 0)
 	{
 		candidate->state = CANDIDATE_TOO_LONG;
@@ -117,7 +117,7 @@ serve_all(PlcRead *read, PlcCandidate *candidates, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		PlcCandidate  *candidate = &candidates[i];
+		PlcCandidate *candidate = &candidates[i];
 
 		if (candidate->state == CANDIDATE_MISSING || candidate->state == CANDIDATE_FAILED)
 		{
@@ -149,7 +149,7 @@ static void
 read_chunk(PlcRead *read, const PlcKeys *keys, int first, int last)
 {
 	char		room[KEYS_PER_CHUNK][PLC_KEY_ROOM];
-	PlcCandidate	candidates[KEYS_PER_CHUNK];
+	PlcCandidate candidates[KEYS_PER_CHUNK];
 	int			n = last - first;
 
 	for (int i = 0; i < n; i++)
@@ -172,7 +172,7 @@ read_chunk(PlcRead *read, const PlcKeys *keys, int first, int last)
 void
 plc_chunk_read_all(PlcRead *read, const PlcKeys *keys)
 {
-	plc_key_prefix(read->table, read->relation, read->sink->wants, &read->prefix);
+	read->seed = plc_key_prefix(read->table, read->relation, read->sink->wants, &read->prefix);
 	for (int first = 0; first < keys->nkeys; first += KEYS_PER_CHUNK)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -254,7 +254,7 @@ fill_descriptor(PlcTable *table, Relation relation)
 	table->namespace_name = mapping.namespace_name;
 
 	refusal = plc_eligible_relation(relation);
-	table->cacheable_storage = refusal == PLC_ELIGIBLE;
+	table->unprovable = plc_eligible_unprovable(relation);
 	if (refusal != PLC_ELIGIBLE && refusal != PLC_REFUSED_ACCESS_METHOD)
 		plc_eligible_refuse(refusal, relation, InvalidOid);
 	refusal = plc_eligible_find_index(relation, mapping.key_columns, mapping.key_index,
@@ -371,8 +371,7 @@ plc_table_get(Relation relation)
 const char *
 plc_table_uncacheable(const PlcTable *table)
 {
-	return table->cacheable_storage ? table->shape.uncacheable
-		: "row versions can be proven in tables with access method \"heap\" only";
+	return table->unprovable ? table->unprovable : table->shape.uncacheable;
 }
 
 /*

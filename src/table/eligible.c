@@ -33,9 +33,29 @@ plc_eligible_relation(Relation relation)
 		return PLC_REFUSED_TEMPORARY;
 	if (IsCatalogRelation(relation))
 		return PLC_REFUSED_CATALOG;
-	if (relation->rd_rel->relam != HEAP_TABLE_AM_OID)
+	if (plc_eligible_unprovable(relation) != NULL)
 		return PLC_REFUSED_ACCESS_METHOD;
 	return PLC_ELIGIBLE;
+}
+
+/*
+ * Why the row versions of this relation cannot be proven, or NULL.  Such a table
+ * cannot be attached; one that becomes such is read and not cached.
+ */
+const char *
+plc_eligible_unprovable(Relation relation)
+{
+	return relation->rd_rel->relam == HEAP_TABLE_AM_OID ? NULL
+		: "row versions can be proven in tables with access method \"heap\" only";
+}
+
+/* Raises the error for an oid that names no relation. */
+void
+plc_eligible_missing(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("relation with OID %u does not exist", relid)));
 }
 
 static bool

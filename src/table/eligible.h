@@ -33,6 +33,8 @@ extern PlcRefusal plc_eligible_relation(Relation relation);
 extern PlcRefusal plc_eligible_index(Relation relation, Oid index);
 extern PlcRefusal plc_eligible_find_index(Relation relation, List *key_columns,
 										  const char *name, Oid *index);
+extern const char *plc_eligible_unprovable(Relation relation);
+extern void plc_eligible_missing(Oid relid);
 extern void plc_eligible_refuse(PlcRefusal refusal, Relation relation, Oid index);
 
 #endif							/* PLC_TABLE_ELIGIBLE_H */

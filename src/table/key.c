@@ -251,20 +251,6 @@ plc_keys_from_array(const PlcTable *table, ArrayType *array, PlcKeys *keys)
 		keys_of_several_columns(table, array, keys);
 }
 
-/* The prefix of all keys of one call.  The relation is open and locked. */
-void
-plc_key_prefix(const PlcTable *table, Relation relation, PlcEntryKind kind, PlcKeyPrefix *prefix)
-{
-	prefix->database = MyDatabaseId;
-	prefix->relid = table->relid;
-	prefix->tablespace = PLC_RULE_P2 ? plc_rel_spc(relation) : InvalidOid;
-	prefix->relfilenumber = PLC_RULE_P2 ? plc_rel_number(relation) : 0;
-	prefix->fingerprint = table->key_hash;
-	if (kind == PLC_ENTRY_JSON)
-		prefix->fingerprint = hash_combine64(~prefix->fingerprint,
-											 PLC_RULE_P8 ? plc_shape_fingerprint(&table->shape) : 0);
-}
-
 /* Bijective and well mixed: the finalizer of MurmurHash3 (Austin Appleby, public domain). */
 static inline uint64
 mix64(uint64 h)
@@ -287,6 +273,24 @@ mix_place(const PlcKeyPrefix *prefix)
 {
 	return ((uint64) prefix->relid << 32 | prefix->relfilenumber) +
 		prefix->database * UINT64CONST(0x9E3779B97F4A7C15);
+}
+
+/*
+ * The prefix of all keys of one call; returns what their hashes begin with.  The
+ * relation is open and locked.
+ */
+uint64
+plc_key_prefix(const PlcTable *table, Relation relation, PlcEntryKind kind, PlcKeyPrefix *prefix)
+{
+	prefix->database = MyDatabaseId;
+	prefix->relid = table->relid;
+	prefix->tablespace = PLC_RULE_P2 ? plc_rel_spc(relation) : InvalidOid;
+	prefix->relfilenumber = PLC_RULE_P2 ? plc_rel_number(relation) : 0;
+	prefix->fingerprint = table->key_hash;
+	if (kind == PLC_ENTRY_JSON)
+		prefix->fingerprint = hash_combine64(~prefix->fingerprint,
+											 PLC_RULE_P8 ? plc_shape_fingerprint(&table->shape) : 0);
+	return mix64(prefix->fingerprint ^ mix_place(prefix));
 }
 
 /* The bytes that a value takes in a key. */
@@ -328,12 +332,12 @@ encode_value(const PlcKeyColumn *column, Datum value, char *bytes)
 /*
  * The bytes and the hash of one key: in "room", of PLC_KEY_ROOM bytes, if they
  * fit, else palloc'd.  key->len is 0 for a key that is too long for the store.
+ * Prefix and seed are those of plc_key_prefix.
  */
 void
-plc_key_encode(const PlcTable *table, const PlcKeyPrefix *prefix, const Datum *values,
-			   char *room, PlcKeyBytes *key)
+plc_key_encode(const PlcTable *table, const PlcKeyPrefix *prefix, uint64 seed,
+			   const Datum *values, char *room, PlcKeyBytes *key)
 {
-	uint64		seed = mix64(prefix->fingerprint ^ mix_place(prefix));
 	Size		size = sizeof(*prefix);
 	char	   *end;
 

@@ -52,9 +52,9 @@ typedef struct PlcKeyBytes
 #define PLC_KEY_ROOM	64
 
 extern void plc_keys_from_array(const PlcTable *table, ArrayType *array, PlcKeys *keys);
-extern void plc_key_prefix(const PlcTable *table, Relation relation, PlcEntryKind kind,
+extern uint64 plc_key_prefix(const PlcTable *table, Relation relation, PlcEntryKind kind,
 						   PlcKeyPrefix *prefix);
-extern void plc_key_encode(const PlcTable *table, const PlcKeyPrefix *prefix,
+extern void plc_key_encode(const PlcTable *table, const PlcKeyPrefix *prefix, uint64 seed,
 						   const Datum *values, char *room, PlcKeyBytes *key);
 extern char *plc_key_describe(const PlcTable *table, const Datum *values);
 

@@ -45,7 +45,7 @@ bypass_reason(PlcRead *read)
 		return PLC_COUNT_BYPASS_SERIALIZABLE;
 	if (IsParallelWorker() || read->snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return PLC_COUNT_BYPASS_PARALLEL;
-	if (!read->table->cacheable_storage ||
+	if (read->table->unprovable != NULL ||
 		(read->sink->wants == PLC_ENTRY_JSON && plc_table_uncacheable(read->table) != NULL))
 		return PLC_COUNT_BYPASS_UNCACHEABLE;
 	return -1;
@@ -114,9 +114,7 @@ static Relation
 open_table(Oid relid)
 {
 	if (!plc_table_is_known(relid) && !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		plc_eligible_missing(relid);
 	return table_open(relid, AccessShareLock);
 }
 

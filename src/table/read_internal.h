@@ -25,6 +25,7 @@ typedef struct PlcRead
 	PlcSink    *sink;
 	PlcFetch	fetch;
 	PlcKeyPrefix prefix;
+	uint64		seed;			/* of the keys' hashes */
 	PlcCounts	counts;
 	MemoryContext scratch;		/* of one row; NULL until needed */
 	StringInfoData text;		/* a rendered row */

@@ -75,8 +75,8 @@ mix_string(PlcShape *shape, const char *string)
 }
 
 /* Notes a catalog entry; hash 0 stands for every entry of that cache. */
-void
-plc_shape_depend(PlcShape *shape, int cacheid, uint32 hash)
+static void
+depend(PlcShape *shape, int cacheid, uint32 hash)
 {
 	PlcDependency *dependency = palloc(sizeof(PlcDependency));
 
@@ -202,8 +202,8 @@ visit_function(PlcShape *shape, Oid function, Oid type)
 	mix_bytes(shape, &tuple->t_self, sizeof(ItemPointerData));
 	ReleaseSysCache(tuple);
 
-	plc_shape_depend(shape, PROCOID,
-					 GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)));
+	depend(shape, PROCOID,
+		   GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)));
 	shape->settings |= PLC_SETTINGS_ALL;
 }
 
@@ -215,7 +215,7 @@ visit_json_cast(PlcShape *shape, Oid type, bool in_text)
 
 	if (in_text || type < FirstNormalObjectId)
 		return false;
-	plc_shape_depend(shape, CASTSOURCETARGET, 0);
+	depend(shape, CASTSOURCETARGET, 0);
 	if (find_coercion_pathway(JSONOID, type, COERCION_EXPLICIT, &cast) != COERCION_PATH_FUNC)
 		return false;
 	visit_function(shape, cast, type);
@@ -272,7 +272,7 @@ visit_enum(PlcShape *shape, Oid type, bool in_text)
 
 	if (visit_json_cast(shape, type, in_text))
 		return;
-	plc_shape_depend(shape, ENUMOID, 0);
+	depend(shape, ENUMOID, 0);
 	labels = SearchSysCacheList1(ENUMTYPOIDNAME, ObjectIdGetDatum(type));
 	/* the list has no order that all processes share: add up */
 	for (int i = 0; i < labels->n_members; i++)
@@ -348,7 +348,7 @@ visit_type(PlcShape *shape, Oid type, bool in_text)
 
 	check_stack_depth();
 	mix_uint32(shape, type);
-	plc_shape_depend(shape, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+	depend(shape, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
 	if (getBaseType(type) != type)
 	{
 		visit_type(shape, getBaseType(type), in_text);

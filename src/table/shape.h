@@ -28,7 +28,6 @@ typedef struct PlcShape
 } PlcShape;
 
 extern void plc_shape_make(Relation relation, PlcShape *shape);
-extern void plc_shape_depend(PlcShape *shape, int cacheid, uint32 hash);
 extern bool plc_shape_depends_on(const PlcShape *shape, int cacheid, uint32 hash);
 extern uint64 plc_shape_fingerprint(const PlcShape *shape);
 

@@ -52,7 +52,7 @@ typedef struct PlcTable
 	/* the text of a row, and what it depends on */
 	PlcShape	shape;
 	struct PlcRenderer *renderer;	/* render.h; NULL: the server renders (shape.uncacheable) */
-	bool		cacheable_storage;	/* heap, hence versions can be proven */
+	const char *unprovable;		/* why versions cannot be proven, or NULL */
 
 	/* who may read: role found to be permitted, at that state of the roles */
 	Oid			permitted_role;
