@@ -10,6 +10,23 @@ extern bool plc_guc_enabled;
 extern int plc_guc_max_row_size;	/* bytes */
 extern double plc_guc_verify;		/* share of the hits, 0 to 1 */
 
+/* The endpoint; the first group at server start only */
+extern int plc_guc_port;			/* 0: no TCP */
+extern char *plc_guc_listen_addresses;
+extern char *plc_guc_unix_socket_directory;	/* empty: no Unix socket */
+extern int plc_guc_workers;
+extern char *plc_guc_database;
+extern int plc_guc_max_clients;
+extern char *plc_guc_role;			/* empty: clients must authenticate as a role */
+extern char *plc_guc_token_file;	/* empty: no token */
+extern bool plc_guc_allow_superuser;
+extern int plc_guc_client_idle_timeout;	/* milliseconds; 0: none */
+extern int plc_guc_statement_timeout;	/* milliseconds; 0: none */
+extern int plc_guc_lock_timeout;		/* milliseconds; 0: none */
+extern int plc_guc_request_limit;	/* bytes */
+extern int plc_guc_output_limit;	/* bytes */
+extern int plc_guc_pipeline_limit;	/* commands a turn */
+
 extern void plc_guc_define(void);
 
 #endif							/* PLC_GUC_H */

@@ -1,0 +1,60 @@
+/*
+ * auth.h
+ *		Who a client is: token, role and password.
+ */
+#ifndef PLC_RESP_AUTH_H
+#define PLC_RESP_AUTH_H
+
+#include "datatype/timestamp.h"
+
+/* A password check under way. */
+typedef struct PlcAuth PlcAuth;
+
+typedef enum PlcAuthResult
+{
+	PLC_AUTH_OK,
+	PLC_AUTH_WRONG,				/* answer WRONGPASS; why is not the client's business */
+	PLC_AUTH_WORKING			/* ask again, not before *retry_at */
+} PlcAuthResult;
+
+/*
+ * Reads pg_local_cache.token_file, at start and after a reload.  With a file that
+ * cannot be used, says so in the log and keeps the token it had; without one, no
+ * token is right.
+ */
+extern void plc_auth_load_token(void);
+
+/* Is there a token, so that clients have to give it? */
+extern bool plc_auth_token_required(void);
+
+/* Is it this?  Takes the same time whether it is or not.  A failure is delayed as for passwords. */
+extern PlcAuthResult plc_auth_token(PlcAuth **auth, const char *token, size_t len,
+									TimestampTz *retry_at);
+
+/*
+ * Is this the password of that role, and may it connect?  Called again and again
+ * with the same arguments, beginning with *auth = NULL, until the result is not
+ * PLC_AUTH_WORKING; each call does a slice of work that takes a tenth of a
+ * millisecond.  Needs a transaction.  *role is set with PLC_AUTH_OK.
+ */
+extern PlcAuthResult plc_auth_password(PlcAuth **auth, const char *name, size_t name_len,
+									   const char *password, size_t password_len,
+									   Oid *role, TimestampTz *retry_at);
+
+/* Gives up a check; the client has gone. */
+extern void plc_auth_abandon(PlcAuth **auth);
+
+/*
+ * The role of pg_local_cache.role; InvalidOid if none is set or it cannot be used,
+ * and *reason says why (NULL: none is set).  Needs a transaction.
+ */
+extern Oid	plc_auth_default_role(const char **reason);
+
+/*
+ * May this role still use the endpoint: it exists, has CONNECT on the database, is
+ * no superuser unless that is allowed, and with "login" may log in?  If not, *reason.
+ * Needs a transaction.
+ */
+extern bool plc_auth_role_usable(Oid role, bool login, const char **reason);
+
+#endif							/* PLC_RESP_AUTH_H */
