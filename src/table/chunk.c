@@ -81,7 +81,7 @@ prove(PlcRead *read, PlcProver *prover, PlcCandidate *candidate)
 		[PLC_PROOF_FAILED] = CANDIDATE_FAILED,
 		[PLC_PROOF_LOST_PAGE] = CANDIDATE_LOST_PAGE
 	};
-	bool		copy = read->sink->wants == PLC_ENTRY_VERSION;
+	bool		copy = read->wants == PLC_ENTRY_VERSION;
 
 	if (candidate->state != CANDIDATE_FOUND)
 		return;
@@ -168,11 +168,10 @@ read_chunk(PlcRead *read, const PlcKeys *keys, int first, int last)
 	free_keys(candidates, n, room);
 }
 
-/* Reads all keys of a call through the cache, in order.  Can be cancelled between chunks. */
+/* Reads all keys of a lot through the cache, in order.  Can be cancelled between chunks. */
 void
 plc_chunk_read_all(PlcRead *read, const PlcKeys *keys)
 {
-	read->seed = plc_key_prefix(read->table, read->relation, read->sink->wants, &read->prefix);
 	for (int first = 0; first < keys->nkeys; first += KEYS_PER_CHUNK)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -23,6 +23,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_index.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -390,4 +391,15 @@ plc_table_check_privileges(PlcTable *table, Relation relation)
 	check_privileges(relation, role);
 	table->permitted_role = role;
 	table->permitted_at = state;
+}
+
+/* Raises an error where the planner does too: on a standby an unlogged table has no file. */
+void
+plc_table_check_has_rows(Relation relation)
+{
+	if (!RelationIsPermanent(relation) && RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot read unlogged table \"%s\" during recovery",
+						RelationGetRelationName(relation))));
 }

@@ -110,50 +110,75 @@ plc_mapping_read(Oid relid, PlcMapping *mapping)
 	return HeapTupleIsValid(tuple);
 }
 
-/* The oids of all attached relations, dropped ones not yet swept included. */
-List *
-plc_mapping_relations(void)
+/*
+ * Calls visit for each attached relation, dropped ones not yet swept included.
+ * What the mapping points to is palloc'd in the current context.
+ */
+void
+plc_mapping_scan(PlcMappingVisitor visit, void *arg)
 {
 	Oid			mapping_relid = plc_mapping_relid();
-	List	   *relids = NIL;
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	if (!OidIsValid(mapping_relid))
-		return NIL;
+		return;
 	rel = table_open(mapping_relid, AccessShareLock);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		bool		isnull;
+		Datum		relid = heap_getattr(tuple, Anum_mapping_relation, RelationGetDescr(rel), &isnull);
+		PlcMapping	mapping;
 
-		relids = lappend_oid(relids,
-							 DatumGetObjectId(heap_getattr(tuple, Anum_mapping_relation,
-														   RelationGetDescr(rel), &isnull)));
+		mapping_from_tuple(tuple, RelationGetDescr(rel), &mapping);
+		visit(DatumGetObjectId(relid), &mapping, arg);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+}
+
+static void
+collect_relation(Oid relid, const PlcMapping *mapping, void *relids)
+{
+	*(List **) relids = lappend_oid(*(List **) relids, relid);
+}
+
+/* The oids of all attached relations, dropped ones not yet swept included. */
+List *
+plc_mapping_relations(void)
+{
+	List	   *relids = NIL;
+
+	plc_mapping_scan(collect_relation, &relids);
 	return relids;
+}
+
+typedef struct NamespaceSearch
+{
+	const char *name;
+	Oid			holder;
+} NamespaceSearch;
+
+static void
+compare_namespace(Oid relid, const PlcMapping *mapping, void *arg)
+{
+	NamespaceSearch *search = arg;
+
+	if (mapping->namespace_name != NULL && strcmp(mapping->namespace_name, search->name) == 0 &&
+		get_rel_name(relid) != NULL)
+		search->holder = relid;
 }
 
 /* The relation that has a namespace, or InvalidOid; dropped relations have none. */
 Oid
 plc_mapping_namespace_holder(const char *namespace_name)
 {
-	List	   *relids = plc_mapping_relations();
-	ListCell   *cell;
+	NamespaceSearch search = {namespace_name, InvalidOid};
 
-	foreach(cell, relids)
-	{
-		PlcMapping	mapping;
-
-		if (plc_mapping_read(lfirst_oid(cell), &mapping) && mapping.namespace_name != NULL &&
-			strcmp(mapping.namespace_name, namespace_name) == 0 &&
-			get_rel_name(lfirst_oid(cell)) != NULL)
-			return lfirst_oid(cell);
-	}
-	return InvalidOid;
+	plc_mapping_scan(compare_namespace, &search);
+	return search.holder;
 }
 
 /* Runs one statement on the mapping table as its owner; the number of rows. */

@@ -19,6 +19,8 @@ extern Oid	plc_mapping_relid(void);
 extern bool plc_mapping_read(Oid relid, PlcMapping *mapping);
 extern void plc_mapping_write(Oid relid, const PlcMapping *mapping);
 extern bool plc_mapping_delete(Oid relid);
+typedef void (*PlcMappingVisitor) (Oid relid, const PlcMapping *mapping, void *arg);
+extern void plc_mapping_scan(PlcMappingVisitor visit, void *arg);
 extern List *plc_mapping_relations(void);
 extern Oid	plc_mapping_namespace_holder(const char *namespace_name);
 

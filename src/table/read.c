@@ -21,6 +21,7 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/inval.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
@@ -34,7 +35,7 @@
 #include "table/read_internal.h"
 
 /*
- * Why this call must not use the cache, or -1.
+ * Why this read must not use the cache, or -1.
  */
 static int
 bypass_reason(PlcRead *read)
@@ -46,7 +47,7 @@ bypass_reason(PlcRead *read)
 	if (IsParallelWorker() || read->snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return PLC_COUNT_BYPASS_PARALLEL;
 	if (read->table->unprovable != NULL ||
-		(read->sink->wants == PLC_ENTRY_JSON && plc_table_uncacheable(read->table) != NULL))
+		(read->wants == PLC_ENTRY_JSON && plc_table_uncacheable(read->table) != NULL))
 		return PLC_COUNT_BYPASS_UNCACHEABLE;
 	return -1;
 }
@@ -62,7 +63,54 @@ needs_query(PlcRead *read)
 }
 
 static void
-read_by_index(PlcRead *read, const PlcKeys *keys, PlcCounter reason)
+choose_way(PlcRead *read)
+{
+	int			reason;
+
+	if (needs_query(read))
+	{
+		read->way = PLC_READ_QUERY;
+		read->bypass = PLC_COUNT_BYPASS_QUERY;
+	}
+	else if ((reason = bypass_reason(read)) >= 0)
+	{
+		read->way = PLC_READ_INDEX;
+		read->bypass = reason;
+	}
+	else
+	{
+		read->way = PLC_READ_CACHE;
+		read->seed = plc_key_prefix(read->table, read->relation, read->wants, &read->prefix);
+	}
+}
+
+/* Fills in a read whose table is locked and open, and whose snapshot is taken. */
+static void
+begin(PlcRead *read, Relation relation, PlcTable *table, Snapshot snapshot, PlcEntryKind wants)
+{
+	memset(&read->counts, 0, sizeof(read->counts));
+	read->context = CurrentMemoryContext;
+	read->scratch = NULL;
+	read->relation = relation;
+	read->table = table;
+	read->snapshot = snapshot;
+	read->next_xid = plc_next_full_xid();
+	read->wants = wants;
+	choose_way(read);
+	if (read->way != PLC_READ_QUERY)
+		plc_fetch_begin(&read->fetch, table, relation, snapshot);
+}
+
+static void
+end(PlcRead *read)
+{
+	if (read->way != PLC_READ_QUERY)
+		plc_fetch_end(&read->fetch);
+	plc_stats_add(read->table->stats_slot, read->table->relid, &read->counts);
+}
+
+static void
+read_by_index(PlcRead *read, const PlcKeys *keys)
 {
 	for (int i = 0; i < keys->nkeys; i++)
 	{
@@ -71,7 +119,7 @@ read_by_index(PlcRead *read, const PlcKeys *keys, PlcCounter reason)
 			read->sink->absent(read->sink);
 		else
 		{
-			plc_read_count(read, reason);
+			plc_read_count(read, read->bypass);
 			plc_serve_by_index(read, &keys->values[i * keys->ncolumns]);
 		}
 	}
@@ -82,8 +130,61 @@ read_by_query(PlcRead *read, const PlcKeys *keys)
 {
 	for (int i = 0; i < keys->nkeys; i++)
 		if (!keys->nulls[i])
-			plc_read_count(read, PLC_COUNT_BYPASS_QUERY);
+			plc_read_count(read, read->bypass);
 	plc_query_rows(read->table, read->relation, keys, read->sink);
+}
+
+/* Reads the rows with these keys and gives them to the sink, in order. */
+void
+plc_read_keys(PlcRead *read, const PlcKeys *keys, PlcSink *sink)
+{
+	Assert(sink->wants == read->wants);
+	read->sink = sink;
+	switch (read->way)
+	{
+		case PLC_READ_CACHE:
+			plc_chunk_read_all(read, keys);
+			break;
+		case PLC_READ_INDEX:
+			read_by_index(read, keys);
+			break;
+		case PLC_READ_QUERY:
+			read_by_query(read, keys);
+			break;
+	}
+}
+
+/*
+ * A read, palloc'd, which lives in the current memory context.  After an error it
+ * is simply forgotten, as a call is, and its counts with it.
+ */
+PlcRead *
+plc_read_begin(Relation relation, PlcTable *table, Snapshot snapshot, PlcEntryKind wants)
+{
+	PlcRead    *read = palloc(sizeof(PlcRead));
+
+	begin(read, relation, table, snapshot, wants);
+	return read;
+}
+
+void
+plc_read_end(PlcRead *read, PlcCounts *sums)
+{
+	for (int c = 0; sums != NULL && c < PLC_NCOUNTERS; c++)
+		sums->n[c] += read->counts.n[c];
+	end(read);
+	if (read->scratch != NULL)
+	{
+		MemoryContextDelete(read->scratch);
+		pfree(read->text.data);
+	}
+	pfree(read);
+}
+
+bool
+plc_read_runs_user_code(const PlcRead *read)
+{
+	return read->way == PLC_READ_QUERY || read->table->shape.uncacheable != NULL;
 }
 
 /* The snapshot of the statement, never a newer one (rule P7). */
@@ -95,20 +196,6 @@ statement_snapshot(void)
 	return PLC_RULE_P7 ? GetActiveSnapshot() : RegisterSnapshot(GetLatestSnapshot());
 }
 
-static void
-read_keys(PlcRead *read, const PlcKeys *keys)
-{
-	int			reason;
-
-	plc_fetch_begin(&read->fetch, read->table, read->relation, read->snapshot);
-	reason = bypass_reason(read);
-	if (reason < 0)
-		plc_chunk_read_all(read, keys);
-	else
-		read_by_index(read, keys, reason);
-	plc_fetch_end(&read->fetch);
-}
-
 /* Locks and opens the table; the friendly error costs only those who might need it. */
 static Relation
 open_table(Oid relid)
@@ -116,17 +203,6 @@ open_table(Oid relid)
 	if (!plc_table_is_known(relid) && !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		plc_eligible_missing(relid);
 	return table_open(relid, AccessShareLock);
-}
-
-/* What the planner refuses too: on a standby an unlogged table has no file. */
-static void
-check_has_rows(Relation relation)
-{
-	if (!RelationIsPermanent(relation) && RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot read unlogged table \"%s\" during recovery",
-						RelationGetRelationName(relation))));
 }
 
 /*
@@ -138,31 +214,27 @@ check_has_rows(Relation relation)
 void
 plc_read_array(Oid relid, ArrayType *key_values, PlcSink *sink)
 {
+	Relation	relation;
+	PlcTable   *table;
+	Snapshot	snapshot;
 	PlcRead		read;
 	PlcKeys		keys;
 
-	memset(&read.counts, 0, sizeof(read.counts));
-	read.scratch = NULL;
-	read.sink = sink;
-
 	plc_table_enter();
 	AcceptInvalidationMessages();
-	read.relation = open_table(relid);
-	read.table = plc_table_get(read.relation);
-	plc_table_check_privileges(read.table, read.relation);
-	check_has_rows(read.relation);
-	plc_keys_from_array(read.table, key_values, &keys);
+	relation = open_table(relid);
+	table = plc_table_get(relation);
+	plc_table_check_privileges(table, relation);
+	plc_table_check_has_rows(relation);
+	plc_keys_from_array(table, key_values, &keys);
 
-	read.snapshot = statement_snapshot();
-	read.next_xid = plc_next_full_xid();
-	if (needs_query(&read))
-		read_by_query(&read, &keys);
-	else
-		read_keys(&read, &keys);
+	snapshot = statement_snapshot();
+	begin(&read, relation, table, snapshot, sink->wants);
+	plc_read_keys(&read, &keys, sink);
 	if (!PLC_RULE_P7)
-		UnregisterSnapshot(read.snapshot);
+		UnregisterSnapshot(snapshot);
 
-	plc_stats_add(read.table->stats_slot, relid, &read.counts);
-	table_close(read.relation, NoLock);
+	end(&read);
+	table_close(relation, NoLock);
 	plc_table_leave();
 }

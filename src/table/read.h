@@ -8,6 +8,7 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 
+#include "stats.h"
 #include "table/key.h"
 
 /*
@@ -27,7 +28,23 @@ struct PlcSink
 	void		(*absent) (PlcSink *sink);
 };
 
-/* The current role may read; all keys are answered under the active snapshot. */
+/* For SQL: the current role may read; all keys are answered under the active snapshot. */
 extern void plc_read_array(Oid relid, ArrayType *key_values, PlcSink *sink);
+
+/*
+ * The same in pieces, for a caller that has locked and opened the table, has its
+ * descriptor, has checked who asks, and has taken the snapshot after that: one
+ * read, many lots of keys.  Between plc_table_enter and plc_table_leave.
+ */
+typedef struct PlcRead PlcRead;
+extern PlcRead *plc_read_begin(Relation relation, PlcTable *table, Snapshot snapshot,
+							   PlcEntryKind wants);
+extern void plc_read_keys(PlcRead *read, const PlcKeys *keys, PlcSink *sink);
+
+/* Hands the counters over, and adds them to "sums", if that is given; frees the read. */
+extern void plc_read_end(PlcRead *read, PlcCounts *sums);
+
+/* Will texts be made by code that is not the server's own, so that it may take its time? */
+extern bool plc_read_runs_user_code(const PlcRead *read);
 
 #endif							/* PLC_TABLE_READ_H */

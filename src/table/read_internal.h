@@ -15,21 +15,33 @@
 #include "table/read.h"
 #include "table/version.h"
 
-/* A call under way. */
-typedef struct PlcRead
+/* How keys are answered. */
+typedef enum PlcReadWay
+{
+	PLC_READ_CACHE,
+	PLC_READ_INDEX,				/* the cache must not be asked */
+	PLC_READ_QUERY				/* only a query can answer */
+} PlcReadWay;
+
+/* A read under way. */
+struct PlcRead
 {
 	PlcTable   *table;
 	Relation	relation;
 	Snapshot	snapshot;
 	uint64		next_xid;
-	PlcSink    *sink;
+	PlcEntryKind wants;
+	PlcReadWay	way;
+	PlcCounter	bypass;			/* why, if it is not by the cache */
+	PlcSink    *sink;			/* of the lot of keys at hand */
 	PlcFetch	fetch;
 	PlcKeyPrefix prefix;
 	uint64		seed;			/* of the keys' hashes */
 	PlcCounts	counts;
+	MemoryContext context;		/* of what lives as long as the read */
 	MemoryContext scratch;		/* of one row; NULL until needed */
 	StringInfoData text;		/* a rendered row */
-} PlcRead;
+};
 
 /* A key of a chunk, on its way. */
 typedef enum PlcCandidateState

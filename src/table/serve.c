@@ -35,9 +35,12 @@ enter_scratch(PlcRead *read)
 {
 	if (read->scratch == NULL)
 	{
-		read->scratch = AllocSetContextCreate(CurrentMemoryContext, "pg_local_cache row",
+		MemoryContext caller = MemoryContextSwitchTo(read->context);
+
+		read->scratch = AllocSetContextCreate(read->context, "pg_local_cache row",
 											  ALLOCSET_DEFAULT_SIZES);
 		initStringInfo(&read->text);
+		MemoryContextSwitchTo(caller);
 	}
 	else
 		MemoryContextReset(read->scratch);
@@ -120,7 +123,7 @@ publish(PlcRead *read, const PlcKeyBytes *key, TupleTableSlot *slot)
 		return;					/* the catalogs have changed: see shape.c */
 	if (!version_of_slot(read, slot, &version) || plc_version_expired(&version, read->next_xid))
 		return;					/* not a name that lasts: see version.c */
-	if (read->sink->wants == PLC_ENTRY_VERSION)
+	if (read->wants == PLC_ENTRY_VERSION)
 		put(read, key, &(PlcSlice) {&version, sizeof(version)}, 1);
 	else if (read->text.len > plc_guc_max_row_size)
 		plc_read_count(read, PLC_COUNT_UNPUBLISHED_SIZE);
@@ -161,7 +164,7 @@ serve_slot(PlcRead *read, TupleTableSlot *slot)
 {
 	MemoryContext caller = enter_scratch(read);
 
-	if (read->sink->wants == PLC_ENTRY_JSON)
+	if (read->wants == PLC_ENTRY_JSON)
 	{
 		render(read, slot);
 		sink_text(read->sink, read->text.data, read->text.len);
@@ -290,7 +293,7 @@ serve_proven(PlcRead *read, PlcCandidate *candidate)
 {
 	char	   *text = NULL;
 
-	if (read->sink->wants == PLC_ENTRY_JSON && (text = copy_text(read, candidate)) == NULL)
+	if (read->wants == PLC_ENTRY_JSON && (text = copy_text(read, candidate)) == NULL)
 	{
 		serve_miss(read, candidate, true);	/* given up between proof and copy */
 		return;
@@ -334,7 +337,7 @@ serve_lost_page(PlcRead *read, const PlcCandidate *candidate)
 	PlcVersion	now;
 
 	plc_read_count(read, PLC_COUNT_LOST_PAGES);
-	if (slot == NULL || read->sink->wants != PLC_ENTRY_JSON ||
+	if (slot == NULL || read->wants != PLC_ENTRY_JSON ||
 		!version_of_slot(read, slot, &now) || !plc_version_same(&candidate->version, &now) ||
 		copy_text(read, candidate) == NULL)
 	{

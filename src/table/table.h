@@ -69,6 +69,9 @@ extern const char *plc_table_uncacheable(const PlcTable *table);
 /* May the current role read all of this table?  If not, raises an error. */
 extern void plc_table_check_privileges(PlcTable *table, Relation relation);
 
+/* Can its rows be read now?  If not, raises an error. */
+extern void plc_table_check_has_rows(Relation relation);
+
 /* Brackets a use of descriptors: none is freed in between */
 extern void plc_table_enter(void);
 extern void plc_table_leave(void);
