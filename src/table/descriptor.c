@@ -173,6 +173,7 @@ make_key_column(PlcTable *table, Relation relation, Form_pg_index index,
 												index->indkey.values[i] - 1);
 	Oid			opfamily = get_opclass_family(opclasses->values[i]);
 	Oid			definition[4];
+	Oid			input;
 
 	column->attnum = attribute->attnum;
 	column->name = pstrdup(NameStr(attribute->attname));
@@ -186,6 +187,8 @@ make_key_column(PlcTable *table, Relation relation, Form_pg_index index,
 	if (!OidIsValid(column->equality_operator))
 		elog(ERROR, "missing equality operator in operator family %u", opfamily);
 	fmgr_info_cxt(get_opcode(column->equality_operator), &column->equality, table->context);
+	getTypeInputInfo(column->type, &input, &column->input_param);
+	fmgr_info_cxt(input, &column->input, table->context);
 
 	definition[0] = attribute->attnum;
 	definition[1] = opfamily;

@@ -28,6 +28,8 @@ typedef struct PlcKeyColumn
 	Oid			collation;		/* of the index */
 	Oid			equality_operator;
 	FmgrInfo	equality;
+	FmgrInfo	input;			/* of the type: values from text */
+	Oid			input_param;
 } PlcKeyColumn;
 
 typedef struct PlcTable

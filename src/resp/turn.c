@@ -1,0 +1,513 @@
+/*
+ * turn.c
+ *		The transaction of a turn: its snapshot, its tables, in whose name.
+ *
+ * A turn of a worker answers what many clients have sent.  All reads of it share one
+ * transaction, which begins when the first of them wants a row: after the bytes of
+ * all of them were received.  So whatever was committed, and acknowledged to anybody,
+ * before a client sent its request is in the snapshot that answers it.
+ *
+ * Rule P2, lock, then snapshot, then look: a request first locks the tables that it
+ * names and that the turn does not hold yet.  If it locked any, it takes a new
+ * snapshot; else the turn's will do.  A lock is asked for conditionally: a worker that
+ * waits is deaf to all its clients.  So is a lock of the server's own making (an
+ * index's, a row's), for lock_timeout is two milliseconds in a worker; who runs into it
+ * is asked to come again (server.c).
+ *
+ * Identity.  A worker is connected as the bootstrap superuser, and each command runs as
+ * the role of its client: session user and current user, within a security context in
+ * which neither can be changed back, as in a SECURITY DEFINER function.  That holds to
+ * the end of the commit, since deferred triggers run there.
+ *
+ * One session serves many clients, so what user code (triggers, defaults, casts, input
+ * functions) sets is undone at the end of the transaction: settings by a level of their
+ * own; and after code may have run, all that DISCARD would throw away.
+ *
+ * Errors: whoever catches one calls plc_turn_abort, which leaves nothing behind.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "commands/prepare.h"
+#include "commands/sequence.h"
+#include "commands/trigger.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "resp/names.h"
+#include "resp/turn.h"
+#include "resp/wirekey.h"
+#include "resp/worker.h"
+#include "rules.h"
+#include "table/write.h"
+
+static struct
+{
+	bool		under_way;
+	bool		frozen;			/* repeatable read */
+	bool		written;
+	bool		ran_user_code;
+	Oid			role;			/* in whose name */
+	int			guc_level;
+	Snapshot	snapshot;		/* active, or NULL */
+	PlcTurnTable *tables;		/* the one that was used last in front */
+} turn;
+
+/* ---------- life ---------- */
+
+static void
+act_as(Oid role)
+{
+	if (GetSessionUserId() != role)
+	{
+		SetUserIdAndSecContext(GetSessionUserId(), 0);
+		SetSessionAuthorization(role, superuser_arg(role));
+	}
+	SetUserIdAndSecContext(role, SECURITY_LOCAL_USERID_CHANGE);
+	turn.role = role;
+}
+
+static void
+start(void)
+{
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	XactIsoLevel = XACT_READ_COMMITTED;
+	turn.under_way = true;
+	turn.frozen = turn.written = turn.ran_user_code = false;
+	turn.role = InvalidOid;
+	turn.snapshot = NULL;
+	turn.tables = NULL;
+	turn.guc_level = NewGUCNestLevel();
+	plc_table_enter();
+}
+
+void
+plc_turn_begin(Oid role)
+{
+	MemoryContext caller = CurrentMemoryContext;
+
+	if (!turn.under_way)
+		start();
+	if (turn.role != role)
+		act_as(role);
+	MemoryContextSwitchTo(caller);
+}
+
+bool
+plc_turn_under_way(void)
+{
+	return turn.under_way;
+}
+
+void
+plc_turn_freeze(void)
+{
+	Assert(turn.under_way && turn.snapshot == NULL);
+	XactIsoLevel = XACT_REPEATABLE_READ;
+	turn.frozen = true;
+}
+
+/* Hands over what the reads of a table have counted. */
+static void
+end_read(PlcTurnTable *table)
+{
+	PlcCounts	counts = {0};
+
+	if (table->read == NULL)
+		return;
+	plc_read_end(table->read, &counts);
+	table->read = NULL;
+	plc_worker_count_reads(&counts);
+}
+
+static void
+end_reads(void)
+{
+	for (PlcTurnTable *table = turn.tables; table != NULL; table = table->next)
+		end_read(table);
+}
+
+/* No snapshot: the next one that is asked for is new. */
+static void
+drop_snapshot(void)
+{
+	end_reads();
+	if (turn.snapshot != NULL)
+		PopActiveSnapshot();
+	turn.snapshot = NULL;
+}
+
+/* What a session keeps beyond its transactions, and user code may have made. */
+static void
+clean_session(void)
+{
+	Oid			temporary;
+	Oid			toast;
+
+	PortalHashTableDeleteAll();
+	DropAllPreparedStatements();
+	LockReleaseAll(USER_LOCKMETHOD, true);
+	ResetSequenceCaches();
+	GetTempNamespaceState(&temporary, &toast);
+	if (OidIsValid(temporary))
+	{
+		StartTransactionCommand();
+		ResetTempTableNamespace();
+		CommitTransactionCommand();
+	}
+}
+
+/* Runs what was deferred to the commit, where an error can still be told as one. */
+static void
+fire_deferred_triggers(void)
+{
+	ConstraintsSetStmt all = {.type = T_ConstraintsSetStmt, .constraints = NIL, .deferred = false};
+
+	AfterTriggerSetState(&all);
+}
+
+void
+plc_turn_end(void)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	bool		clean;
+
+	if (!turn.under_way)
+		return;
+	drop_snapshot();
+	for (PlcTurnTable *table = turn.tables; table != NULL; table = table->next)
+		relation_close(table->relation, NoLock);
+	turn.tables = NULL;
+	if (turn.written)
+		fire_deferred_triggers();
+	AtEOXact_GUC(false, turn.guc_level);
+	plc_table_leave();
+	clean = turn.written || turn.ran_user_code;
+	CommitTransactionCommand();
+	turn.under_way = false;
+	SetUserIdAndSecContext(GetSessionUserId(), 0);
+	if (clean)
+		clean_session();
+	MemoryContextSwitchTo(caller);
+}
+
+void
+plc_turn_abort(void)
+{
+	bool		clean = turn.under_way && (turn.written || turn.ran_user_code);
+
+	turn.under_way = false;
+	turn.tables = NULL;
+	turn.snapshot = NULL;
+	AbortCurrentTransaction();
+	SetUserIdAndSecContext(GetSessionUserId(), 0);
+	if (clean)
+		clean_session();
+}
+
+void
+plc_turn_written(void)
+{
+	CommandCounterIncrement();
+	drop_snapshot();
+	turn.written = true;
+}
+
+void
+plc_turn_ran_user_code(void)
+{
+	turn.ran_user_code = true;
+}
+
+Snapshot
+plc_turn_snapshot(void)
+{
+	if (turn.snapshot == NULL)
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		turn.snapshot = GetActiveSnapshot();
+	}
+	return turn.snapshot;
+}
+
+/* ---------- tables ---------- */
+
+static PlcTurnTable *
+find_table(Oid relid)
+{
+	for (PlcTurnTable **link = &turn.tables; *link != NULL; link = &(*link)->next)
+	{
+		PlcTurnTable *table = *link;
+
+		if (table->relid != relid)
+			continue;
+		*link = table->next;
+		table->next = turn.tables;
+		turn.tables = table;
+		return table;
+	}
+	return NULL;
+}
+
+/* Notes that a table is locked; false if it is gone. */
+static bool
+open_table(Oid relid, LOCKMODE lock)
+{
+	MemoryContext caller;
+	PlcTurnTable *table = find_table(relid);
+
+	if (table != NULL)
+	{
+		table->lock = lock;
+		return true;
+	}
+	caller = MemoryContextSwitchTo(TopTransactionContext);
+	table = palloc0(sizeof(PlcTurnTable));
+	table->relid = relid;
+	table->lock = lock;
+	table->relation = try_relation_open(relid, NoLock);
+	MemoryContextSwitchTo(caller);
+	if (table->relation == NULL)
+		return false;
+	table->next = turn.tables;
+	turn.tables = table;
+	return true;
+}
+
+/* Row security cannot be heeded by a cache of whole rows. */
+static void
+check_row_security(Relation relation)
+{
+	if (relation->rd_rel->relrowsecurity &&
+		check_enable_rls(RelationGetRelid(relation), InvalidOid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row security of table \"%s\" applies to role \"%s\", so it is not served here",
+						RelationGetRelationName(relation), GetUserNameFromId(GetUserId(), false))));
+}
+
+/* Sees to the descriptor, and to whether the current role may do this with the table. */
+static void
+prepare_table(PlcTurnTable *table, LOCKMODE lock)
+{
+	if (table->table == NULL || !table->table->valid)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+
+		end_read(table);
+		table->table = plc_table_get(table->relation);
+		MemoryContextSwitchTo(caller);
+	}
+	if (lock > AccessShareLock)
+		plc_write_check(table->table, table->relation);
+	else
+	{
+		plc_table_check_privileges(table->table, table->relation);
+		check_row_security(table->relation);
+		plc_table_check_has_rows(table->relation);
+	}
+}
+
+typedef enum Lookup
+{
+	FOUND,						/* locked and open */
+	FOREIGN,					/* no attached table */
+	LOCKED,						/* by others */
+	NAMES_CHANGED				/* look again */
+} Lookup;
+
+/*
+ * Locks a table if the turn does not hold it yet.  Its name was looked up before; if
+ * names have changed since, it may be another table's now.
+ */
+static Lookup
+lock_table(Oid relid, LOCKMODE lock, PlcTurnTable **result)
+{
+	if (!ConditionalLockRelationOid(relid, lock))
+		return LOCKED;
+	drop_snapshot();
+	if (plc_names_stale())
+		return NAMES_CHANGED;
+	if (!open_table(relid, lock))
+		return FOREIGN;
+	*result = turn.tables;
+	return FOUND;
+}
+
+static Lookup
+look_up(Oid relid, LOCKMODE lock, PlcTurnTable **result)
+{
+	PlcTurnTable *table = turn.tables;
+
+	if (table == NULL || table->relid != relid)
+		table = find_table(relid);
+	*result = table;
+	if (table == NULL || table->lock < lock)
+		return lock_table(relid, lock, result);
+	return FOUND;
+}
+
+static Lookup
+look_up_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
+{
+	size_t		prefix_len;
+	Oid			relid = plc_names_find(arg->data, arg->len, &prefix_len);
+
+	key->table = NULL;
+	if (!OidIsValid(relid))
+		return FOREIGN;
+	key->row = arg->data + prefix_len;
+	key->len = arg->len - prefix_len;
+	return look_up(relid, lock, &key->table);
+}
+
+/*
+ * All keys are looked up before anything is read, and again from the first if names
+ * have changed or a lock brought a new snapshot: so all are answered under one.
+ */
+bool
+plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *keys)
+{
+	for (int i = 0; i < n; i++)
+	{
+		Lookup		lookup;
+
+		while ((lookup = look_up_key(&argv[i * step], lock, &keys[i])) == NAMES_CHANGED)
+			CHECK_FOR_INTERRUPTS();
+		if (lookup == LOCKED)
+			return false;
+		if (lookup == FOREIGN)
+			keys[i].table = NULL;
+		else
+			prepare_table(keys[i].table, lock);
+	}
+	return true;
+}
+
+PlcTurnTable *
+plc_turn_table(Oid relid, LOCKMODE lock)
+{
+	PlcTurnTable *table;
+	Lookup		lookup;
+
+	while ((lookup = look_up(relid, lock, &table)) == NAMES_CHANGED)
+		(void) plc_names_find("", 0, &(size_t) {0});
+	if (lookup != FOUND)
+		return NULL;
+	prepare_table(table, lock);
+	return table;
+}
+
+/* ---------- keys ---------- */
+
+static Datum
+value_from_text(PlcKeyColumn *column, const char *text, size_t len)
+{
+	if (!pg_verifymbstr(text, len, true) || memchr(text, '\0', len) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+				 errmsg("value for key column \"%s\" is not valid text in encoding \"%s\"",
+						column->name, GetDatabaseEncodingName())));
+	if (column->type == TEXTOID)
+		return PointerGetDatum(cstring_to_text_with_len(text, len));
+	return InputFunctionCall(&column->input, pnstrdup(text, len), column->input_param, -1);
+}
+
+static bool
+integer_value(PlcKeyColumn *column, const PlcTurnKey *key, Datum *value)
+{
+	long long	number;
+
+	if (column->type != INT8OID && column->type != INT4OID && column->type != INT2OID)
+		return false;
+	if (!plc_wirekey_integer(key->row, key->len, column->name, strlen(column->name), &number))
+		return false;
+	if (column->type == INT8OID)
+		*value = Int64GetDatum(number);
+	else if (column->type == INT4OID && number >= PG_INT32_MIN && number <= PG_INT32_MAX)
+		*value = Int32GetDatum(number);
+	else if (column->type == INT2OID && number >= PG_INT16_MIN && number <= PG_INT16_MAX)
+		*value = Int16GetDatum(number);
+	else
+		return false;
+	return true;
+}
+
+static void
+invalid_row(const PlcTurnKey *key, const char *what)
+{
+	int			shown = pg_mbcliplen(key->row, Min(key->len, 128), 128);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("\"%s\" is no key of table \"%s\": %s",
+					pnstrdup(key->row, pg_verifymbstr(key->row, shown, true) ? shown : 0),
+					RelationGetRelationName(key->table->relation), what)));
+}
+
+/* The field of a column, by name, or the only one if it has none. */
+static const PlcWireField *
+field_of_column(const PlcKeyColumn *column, const PlcWireField *fields, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (fields[i].name == NULL ||
+			(fields[i].name_len == strlen(column->name) &&
+			 memcmp(fields[i].name, column->name, fields[i].name_len) == 0))
+			return &fields[i];
+	return NULL;
+}
+
+void
+plc_turn_key_values(const PlcTurnKey *key, Datum *values)
+{
+	PlcTable   *table = key->table->table;
+	const char *single = table->ncolumns == 1 ? table->columns[0].name : NULL;
+	PlcWireField fields[INDEX_MAX_KEYS];
+	const char *error;
+	char	   *scratch;
+	int			n;
+
+	if (single != NULL && integer_value(&table->columns[0], key, &values[0]))
+		return;
+	scratch = palloc(key->len + 1);
+	n = plc_wirekey_fields(key->row, key->len, single, fields, table->ncolumns, scratch, &error);
+	if (n < 0)
+		invalid_row(key, error);
+	for (int c = 0; c < table->ncolumns; c++)
+	{
+		const PlcWireField *field = field_of_column(&table->columns[c], fields, n);
+
+		if (field == NULL || n != table->ncolumns)
+			invalid_row(key, psprintf("column \"%s\" is missing", table->columns[c].name));
+		values[c] = value_from_text(&table->columns[c], field->value, field->value_len);
+	}
+}
+
+void
+plc_turn_read(PlcTurnTable *table, const PlcKeys *keys, PlcSink *sink)
+{
+	if (table->read == NULL)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+
+		table->read = plc_read_begin(table->relation, table->table, plc_turn_snapshot(),
+									 sink->wants);
+		MemoryContextSwitchTo(caller);
+		if (plc_read_runs_user_code(table->read))
+			plc_turn_ran_user_code();
+	}
+	plc_read_keys(table->read, keys, sink);
+}
