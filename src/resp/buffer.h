@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The smallest piece of memory, and the only size that the pool keeps */
+#define PLC_BUFFER_SMALL	16384
+
 typedef struct PlcBuffer
 {
 	char	   *memory;			/* NULL while there is none */
@@ -23,15 +26,14 @@ typedef struct PlcBuffer
 /* An empty buffer without memory. */
 extern void plc_buffer_init(PlcBuffer *buffer, size_t limit);
 
-/* Gives the memory up: to a small pool of the process, where the next one finds it. */
+/*
+ * Gives up the memory and the bytes in it: to a small pool of the process, where the
+ * next one finds it.
+ */
 extern void plc_buffer_release(PlcBuffer *buffer);
 
-/*
- * Room for n bytes at the end; NULL, and failed is set, if that is beyond the
- * limit or there is no memory.  Bytes before may move.  Then plc_buffer_added
- * says how many of them are there.
- */
-extern char *plc_buffer_room(PlcBuffer *buffer, size_t n);
+/* The rest of plc_buffer_room: moves the bytes, or gets more memory. */
+extern char *plc_buffer_make_room(PlcBuffer *buffer, size_t n);
 
 /* Appends; sets failed if it does not fit. */
 extern void plc_buffer_append(PlcBuffer *buffer, const void *bytes, size_t n);
@@ -46,6 +48,22 @@ static inline char *
 plc_buffer_bytes(const PlcBuffer *buffer)
 {
 	return buffer->memory + buffer->start;
+}
+
+/*
+ * Room for n bytes at the end; NULL, and failed is set, if that is beyond the
+ * limit or there is no memory.  Bytes before may move.  Then plc_buffer_added
+ * says how many of them are there.
+ */
+static inline char *
+plc_buffer_room(PlcBuffer *buffer, size_t n)
+{
+	if (buffer->start == buffer->end)
+		buffer->start = buffer->end = 0;
+	if (n <= buffer->size - buffer->end && buffer->memory != NULL &&
+		plc_buffer_length(buffer) + n <= buffer->limit)
+		return buffer->memory + buffer->end;
+	return plc_buffer_make_room(buffer, n);
 }
 
 static inline void

@@ -28,16 +28,27 @@ typedef struct PlcLimits
 	bool		authenticated;	/* which words an error has */
 } PlcLimits;
 
+/* The limits that Redis has before authentication, which clients know to stay within */
+#define PLC_UNAUTHENTICATED_BULK	16384
+#define PLC_UNAUTHENTICATED_ARGS	10
+
 /* A request under way.  All zeroes to begin with. */
 typedef struct PlcParser
 {
-	size_t		position;		/* bytes of the request that need no second look */
-	long		expected;		/* arguments that the header promised; 0: no header yet */
-	long		bulk;			/* bytes of the argument that comes next, or -1: its header */
+	/* For the caller */
 	int			argc;
-	int			room;			/* of argv */
 	PlcArg	   *argv;			/* as offsets until the request is whole */
 	const char *error;			/* after PLC_PARSE_FAILED; NULL: close without a word */
+
+	/* For the parser; offsets count from the request's first byte */
+	size_t		position;		/* what is before was understood */
+	size_t		scanned;		/* no line ends before */
+	long		expected;		/* arguments that the header promised; 0: no header yet */
+	long		bulk;			/* bytes of the argument that comes next, while in_bulk */
+	bool		in_bulk;		/* its header was read */
+	int			room;			/* of argv */
+	char	   *words;			/* of an inline request, without their quotes */
+	char		error_text[56];
 } PlcParser;
 
 typedef enum PlcParseResult
@@ -52,13 +63,16 @@ typedef enum PlcParseResult
  * last call and what came since, if that said PLC_PARSE_MORE; they may have
  * moved.  A request is in argc and argv, valid until the next call, and *consumed
  * says how many bytes it took.  Never looks at a byte more than a constant number
- * of times.
+ * of times, and what comes out does not depend on where the bytes were split.
  */
 extern PlcParseResult plc_parse(PlcParser *parser, const PlcLimits *limits,
 								const char *bytes, size_t len, size_t *consumed);
 
-/* Forgets a request under way, and frees memory that is only worth keeping for more. */
+/* Forgets a request, whole or under way, and frees memory that is only worth keeping for more. */
 extern void plc_parser_reset(PlcParser *parser);
+
+/* The same, and frees all memory. */
+extern void plc_parser_release(PlcParser *parser);
 
 /*
  * Replies.  What does not fit sets out->failed.  "protocol" is 2 or 3.
