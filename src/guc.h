@@ -10,13 +10,16 @@ extern bool plc_guc_enabled;
 extern int plc_guc_max_row_size;	/* bytes */
 extern double plc_guc_verify;		/* share of the hits, 0 to 1 */
 
-/* The endpoint; the first group at server start only */
+/* The endpoint: where it is, and how large; fixed at server start */
+#define PLC_MAX_WORKERS 64
 extern int plc_guc_port;			/* 0: no TCP */
 extern char *plc_guc_listen_addresses;
 extern char *plc_guc_unix_socket_directory;	/* empty: no Unix socket */
 extern int plc_guc_workers;
 extern char *plc_guc_database;
 extern int plc_guc_max_clients;
+
+/* The endpoint: who clients are and what they may take; changed by reload */
 extern char *plc_guc_role;			/* empty: clients must authenticate as a role */
 extern char *plc_guc_token_file;	/* empty: no token */
 extern bool plc_guc_allow_superuser;

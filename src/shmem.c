@@ -7,9 +7,10 @@
  *		| counters of the tables (stats.c) | store (cache/store.c) |
  *
  * and one named LWLock tranche, "pg_local_cache": lock 0 guards the directory
- * of the counters, lock 1 + n is held by writers of shard n.  Nothing is
- * allocated later.  After a crash of any backend the postmaster makes the
- * block anew, so no entry outlives a crash (rule P10).
+ * of the counters, lock 1 + n is held by writers of shard n.  A second block, if
+ * there is an endpoint, is laid out in resp/endpoint.c.  Nothing is allocated
+ * later.  After a crash of any backend the postmaster makes the
+ * blocks anew, so no entry outlives a crash (rule P10).
  */
 #include "postgres.h"
 
@@ -18,6 +19,7 @@
 #include "storage/shmem.h"
 
 #include "guc.h"
+#include "resp/endpoint.h"
 #include "shmem.h"
 
 PlcStore   *plc_store = NULL;
@@ -54,6 +56,21 @@ shmem_request(void)
 	RequestAddinShmemSpace(total_size());
 	RequestNamedLWLockTranche("pg_local_cache",
 							  1 + plc_store_shards_for_size(store_size()));
+	if (plc_endpoint_enabled())
+		RequestAddinShmemSpace(plc_endpoint_size());
+}
+
+/* AddinShmemInitLock held. */
+static void
+endpoint_startup(void)
+{
+	PlcEndpoint *endpoint;
+	bool		found;
+
+	endpoint = ShmemInitStruct("pg_local_cache endpoint", plc_endpoint_size(), &found);
+	if (!found)
+		plc_endpoint_format(endpoint);
+	plc_endpoint = endpoint;
 }
 
 static void
@@ -76,6 +93,8 @@ shmem_startup(void)
 	plc_stats = (PlcStats *) block;
 	plc_store = (PlcStore *) (block + store_offset());
 	plc_locks = GetNamedLWLockTranche("pg_local_cache");
+	if (plc_endpoint_enabled())
+		endpoint_startup();
 	LWLockRelease(AddinShmemInitLock);
 }
 

@@ -42,6 +42,17 @@ typedef struct PlcCounts
 	uint64		n[PLC_NCOUNTERS];
 } PlcCounts;
 
+/* All bypasses together; they are the last counters of the table. */
+static inline uint64
+plc_counts_bypasses(const PlcCounts *counts)
+{
+	uint64		sum = 0;
+
+	for (int c = PLC_COUNT_BYPASS_DISABLED; c < PLC_NCOUNTERS; c++)
+		sum += counts->n[c];
+	return sum;
+}
+
 /* One table's sums, as read by plc_stats_collect. */
 typedef struct PlcTableCounts
 {
