@@ -15,7 +15,10 @@
 #include "catalog/pg_proc.h"
 #include "port/atomics.h"
 #include "storage/bufmgr.h"
+#include "storage/latch.h"
 #include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #if PG_VERSION_NUM < 150000
@@ -25,6 +28,10 @@
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
+#if PG_VERSION_NUM >= 180000
+#include "storage/waiteventset.h"
+#endif
+#include "utils/wait_event.h"
 
 /* 16 renamed a relation's file identity, and the type of its number */
 #if PG_VERSION_NUM >= 160000
@@ -92,6 +99,31 @@ plc_attribute_is_virtual(Form_pg_attribute attribute)
 	return false;
 #endif
 }
+
+/* What pg_stat_activity shows of a worker that waits; 17 lets extensions name it */
+static inline uint32
+plc_wait_event(void)
+{
+#if PG_VERSION_NUM >= 170000
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = WaitEventExtensionNew("LocalCacheClients");
+	return event;
+#else
+	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* 17 ties sets of events to resource owners, and has a time-out for transactions */
+#if PG_VERSION_NUM >= 170000
+#define plc_wait_event_set(n)	CreateWaitEventSet(NULL, n)
+#define plc_disable_transaction_timeout() \
+	SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_OVERRIDE)
+#else
+#define plc_wait_event_set(n)	CreateWaitEventSet(TopMemoryContext, n)
+#define plc_disable_transaction_timeout() ((void) 0)
+#endif
 
 /*
  * The session's lc_monetary, read.  Declared in utils/pg_locale.h, alike in all
