@@ -337,7 +337,10 @@ remember(const Digest digest)
 
 /* ---------- passwords ---------- */
 
-/* Right at once, if it is what somebody has proven before? */
+/*
+ * Is it right because somebody has proven it before?  Asked at each call until the
+ * check has its turn, for those before it in the queue may have the same password.
+ */
 static bool
 known_already(const PlcClaim *claim, Oid *role)
 {
@@ -404,6 +407,11 @@ go_on(PlcAuth **auth, const PlcClaim *claim, Oid *role, TimestampTz *retry_at)
 
 	if ((*auth)->step == LATE)
 		return say_wrong(auth, retry_at);
+	if ((*auth)->step == QUEUED && known_already(claim, role))
+	{
+		plc_auth_abandon(auth);
+		return PLC_AUTH_OK;
+	}
 	if (!has_turn(*auth, now))
 		return come_again(*auth, turn_expected(*auth, now), retry_at);
 	if ((*auth)->step == QUEUED)
@@ -423,8 +431,6 @@ plc_auth_password(PlcAuth **auth, const char *name, size_t name_len,
 
 	if (*auth == NULL)
 	{
-		if (known_already(&claim, role))
-			return PLC_AUTH_OK;
 		*auth = make(QUEUED);
 		enter_queue(*auth);
 	}
