@@ -65,7 +65,7 @@ make_row(const PlcClient *client, ClientRow *row)
 {
 	row->n = 0;
 	add_value(row, Int64GetDatum(client->id));
-	add_value(row, Int32GetDatum(client->worker));
+	add_value(row, Int32GetDatum(client->worker + 1));
 	add_text(row, plc_client_role_name(client));
 	Assert(row->n == NPUBLIC);
 	add_text(row, client->address);

@@ -139,19 +139,19 @@ worker_trouble(const PlcWorker *worker)
 	return NULL;
 }
 
-/* One worker: into the list, and into the reason if it does not serve as it should. */
+/* One worker, counted from 1 as in its process's name: into the list, and into the reason if it does not serve as it should. */
 static void
 report_worker(StringInfo workers, int number, const PlcWorker *worker, const char **reason)
 {
 	const char *trouble = worker_trouble(worker);
 
 	if (trouble != NULL && *reason == NULL)
-		*reason = psprintf("worker %d of the endpoint %s: %s", number,
+		*reason = psprintf("worker %d of the endpoint %s: %s", number + 1,
 						   worker->status == PLC_WORKER_SERVING ? "serves in part" : "does not serve",
 						   trouble);
 
 	appendStringInfoString(workers, workers->len > 0 ? ",{" : "{");
-	plc_json_uint64(workers, "worker", number);
+	plc_json_uint64(workers, "worker", number + 1);
 	plc_json_name(workers, "pid");
 	appendStringInfo(workers, worker->pid == 0 ? "null" : "%d", (int) worker->pid);
 	plc_json_string(workers, "status", plc_worker_status_names[worker->status]);
