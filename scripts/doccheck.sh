@@ -4,8 +4,8 @@
 #   docs/configuration.md   a heading for each setting of src/guc.c, and no other
 #   docs/sql.md             a heading for each function and view of the install script; every local_cache.NAME in any
 #                           document exists
-#   docs/monitoring.md      a table row "| `name` | ..." for each counter of src/stats.h and column of metrics(), and
-#                           no other
+#   docs/monitoring.md      a table row "| `name` | ..." for each counter of src/stats.h and src/resp/endpoint.h and
+#                           column of metrics(), and no other
 #   docs/consistency.md     numbered promises; each names a test file, and every test file that is named exists
 #   *.md                    relative links lead to files
 set -euo pipefail
@@ -16,7 +16,7 @@ WRONG=0
 
 main() {
     agree "setting" "src/guc.c" settings_in_code "docs/configuration.md" settings_in_docs
-    agree "counter" "src/stats.h and metrics()" counters_in_code "docs/monitoring.md" counters_in_docs
+    agree "counter" "the headers and metrics()" counters_in_code "docs/monitoring.md" counters_in_docs
     check_columns
     check_sql
     check_promises
@@ -48,10 +48,11 @@ settings_in_code() { sed -n 's/.*DefineCustom[A-Za-z]*Variable("\([^"]*\)".*/\1/
 settings_in_docs() { grep '^#' docs/configuration.md | grep -o 'pg_local_cache\.[a-z_]*' || true; }
 
 counters_in_code() {
-    counters_of_stats_h
+    counters_of src/stats.h src/resp/endpoint.h
     columns_of metrics
 }
-counters_of_stats_h() { sed -n 's/^[[:space:]]*X([A-Z_]*, "\([^"]*\)").*/\1/p' src/stats.h; }
+# counters_of HEADER... prints the names in their tables.
+counters_of() { sed -n 's/^[[:space:]]*X([A-Z_]*, "\([^"]*\)").*/\1/p' "$@"; }
 counters_in_docs() { sed -n 's/^| *`\([a-z_]*\)` *|.*/\1/p' docs/monitoring.md; }
 
 # columns_of FUNCTION prints its OUT columns of type bigint.
@@ -62,12 +63,17 @@ columns_of() {
 
 # A counter is in the SQL surface wherever counters are.
 check_columns() {
-    local function name
+    columns_have metrics src/stats.h src/resp/endpoint.h
+    columns_have table_stats src/stats.h
+}
 
-    for function in metrics table_stats; do
-        for name in $(comm -23 <(counters_of_stats_h | sort) <(columns_of $function | sort)); do
-            wrong "sql/pg_local_cache.sql: counter \"$name\" is not a column of $function()"
-        done
+# columns_have FUNCTION HEADER...
+columns_have() {
+    local function=$1 name
+
+    shift
+    for name in $(comm -23 <(counters_of "$@" | sort) <(columns_of "$function" | sort)); do
+        wrong "sql/pg_local_cache.sql: counter \"$name\" is not a column of $function()"
     done
 }
 

@@ -93,11 +93,31 @@ CREATE FUNCTION local_cache.metrics(
     OUT bypass_disabled bigint, OUT bypass_serializable bigint, OUT bypass_parallel bigint,
     OUT bypass_uncacheable bigint, OUT bypass_query bigint, OUT bypass_key bigint,
     OUT entries bigint, OUT bytes bigint, OUT inserted bigint, OUT evicted bigint, OUT displaced bigint,
-    OUT promoted bigint, OUT returned bigint, OUT memory bigint)
+    OUT promoted bigint, OUT returned bigint, OUT memory bigint,
+    OUT clients bigint, OUT client_connections bigint, OUT client_limit_rejections bigint,
+    OUT client_commands bigint, OUT client_request_errors bigint, OUT client_protocol_errors bigint,
+    OUT client_auth_failures bigint, OUT client_timeouts bigint, OUT client_keys bigint,
+    OUT client_mget_keys bigint, OUT cache_hit bigint, OUT cache_miss bigint, OUT cache_bypass bigint,
+    OUT cache_fill bigint, OUT client_foreign_keys bigint, OUT client_writes bigint,
+    OUT client_parked bigint, OUT client_turns bigint, OUT client_bytes_received bigint,
+    OUT client_bytes_sent bigint)
 RETURNS record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'plc_metrics';
 COMMENT ON FUNCTION local_cache.metrics() IS 'all counters of the server since it started, as one row';
 
 CREATE FUNCTION local_cache.health()
 RETURNS jsonb LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'plc_health';
 COMMENT ON FUNCTION local_cache.health()
-    IS 'whether the cache works, and if not why; for each attached table of this database whether its rows can be cached';
+    IS 'whether the cache and the endpoint work, and if not why; for each attached table of this database whether its rows can be cached';
+
+CREATE FUNCTION local_cache.client_list(
+    OUT id bigint, OUT worker integer, OUT role text,
+    OUT address text, OUT protocol integer, OUT name text, OUT library text, OUT library_version text,
+    OUT connected_at timestamptz, OUT last_command_at timestamptz, OUT last_command text, OUT commands bigint,
+    OUT queued integer, OUT input bigint, OUT output bigint)
+RETURNS SETOF record LANGUAGE c STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'plc_client_list';
+COMMENT ON FUNCTION local_cache.client_list() IS 'the Redis clients that are connected now';
+
+CREATE VIEW local_cache.clients AS SELECT * FROM local_cache.client_list();
+COMMENT ON VIEW local_cache.clients
+    IS 'the Redis clients that are connected now; of those of other roles the first columns only, but for members of pg_read_all_stats';
+GRANT SELECT ON local_cache.clients TO PUBLIC;

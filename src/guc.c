@@ -219,7 +219,7 @@ define_endpoint_limits(void)
 							PGC_SIGHUP, GUC_UNIT_BYTE, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("pg_local_cache.output_limit",
-							"Sets how much may wait to be sent to a Redis client.",
+							"Sets the size of the largest reply to a Redis client.",
 							NULL,
 							&plc_guc_output_limit, 64 * 1024 * 1024, 64 * 1024, 1024 * 1024 * 1024,
 							PGC_SIGHUP, GUC_UNIT_BYTE, NULL, NULL, NULL);

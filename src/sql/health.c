@@ -1,6 +1,6 @@
 /*
  * health.c
- *		health(): does the cache work, and if not, why.
+ *		health(): do the cache and the endpoint work, and if not, why.
  *
  * Must answer when something is wrong, so it raises no error for a table that
  * cannot be read, and waits for no lock: a table that some DDL has locked is
@@ -18,6 +18,7 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "resp/endpoint.h"
 #include "shmem.h"
 #include "sql/json.h"
 #include "stats.h"
@@ -118,10 +119,78 @@ report_tables(StringInfo tables, const char **reason)
 	}
 }
 
+/* What is the matter with a worker, or NULL. */
+static const char *
+worker_trouble(const PlcWorker *worker)
+{
+	if (worker->problem[0] != '\0')
+		return worker->problem;
+	switch (worker->status)
+	{
+		case PLC_WORKER_NONE:
+			return "it has no process: see the server log";
+		case PLC_WORKER_STARTING:
+			return "it is starting";
+		case PLC_WORKER_WAITING:
+			return "it is waiting: see the server log";
+		case PLC_WORKER_SERVING:
+			break;
+	}
+	return NULL;
+}
+
+/* One worker, counted from 1 as in its process's name: into the list, and into the reason if it does not serve as it should. */
+static void
+report_worker(StringInfo workers, int number, const PlcWorker *worker, const char **reason)
+{
+	const char *trouble = worker_trouble(worker);
+
+	if (trouble != NULL && *reason == NULL)
+		*reason = psprintf("worker %d of the endpoint %s: %s", number + 1,
+						   worker->status == PLC_WORKER_SERVING ? "serves in part" : "does not serve",
+						   trouble);
+
+	appendStringInfoString(workers, workers->len > 0 ? ",{" : "{");
+	plc_json_uint64(workers, "worker", number + 1);
+	plc_json_name(workers, "pid");
+	appendStringInfo(workers, worker->pid == 0 ? "null" : "%d", (int) worker->pid);
+	plc_json_string(workers, "status", plc_worker_status_names[worker->status]);
+	plc_json_string(workers, "problem", trouble);
+	plc_json_uint64(workers, "failures", worker->failures);
+	plc_json_uint64(workers, "clients", worker->clients);
+	appendStringInfoChar(workers, '}');
+}
+
+/* All of it, as an object. */
+static void
+report_endpoint(StringInfo json, const char **reason)
+{
+	StringInfoData workers;
+	PlcWorker	worker;
+
+	initStringInfo(&workers);
+	for (int i = 0; plc_worker_read(i, &worker); i++)
+		report_worker(&workers, i, &worker, reason);
+
+	appendStringInfoChar(json, '{');
+	plc_json_bool(json, "enabled", plc_endpoint != NULL);
+	if (plc_endpoint != NULL)
+	{
+		plc_json_uint64(json, "port", plc_guc_port);
+		plc_json_string(json, "listen_addresses", plc_guc_listen_addresses);
+		plc_json_string(json, "database", plc_guc_database);
+		plc_json_uint64(json, "clients", plc_endpoint_clients());
+		plc_json_uint64(json, "max_clients", plc_guc_max_clients);
+	}
+	plc_json_name(json, "workers");
+	appendStringInfo(json, "[%s]}", workers.data);
+}
+
 Datum
 plc_health(PG_FUNCTION_ARGS)
 {
 	StringInfoData json;
+	StringInfoData endpoint;
 	StringInfoData tables;
 	PlcCounts	totals;
 	const char *reason = not_caching_because();
@@ -129,6 +198,8 @@ plc_health(PG_FUNCTION_ARGS)
 	plc_stats_totals(&totals);
 	if (totals.n[PLC_COUNT_VERIFY_FAILURES] > 0)
 		reason = "rows in the cache differed from the stored rows: see verify_failures and the server log";
+	initStringInfo(&endpoint);
+	report_endpoint(&endpoint, &reason);
 	initStringInfo(&tables);
 	report_tables(&tables, &reason);
 
@@ -140,6 +211,8 @@ plc_health(PG_FUNCTION_ARGS)
 	plc_json_bool(&json, "preloaded", plc_store != NULL);
 	plc_json_bool(&json, "enabled", plc_guc_enabled);
 	plc_json_uint64(&json, "memory", plc_store == NULL ? 0 : (uint64) plc_guc_memory * 1024);
+	plc_json_name(&json, "endpoint");
+	appendStringInfoString(&json, endpoint.data);
 	plc_json_name(&json, "tables");
 	appendStringInfo(&json, "[%s]}", tables.data);
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
