@@ -8,11 +8,11 @@
  */
 #include "postgres.h"
 
-#include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
+#include "miscadmin.h"
 
-#include "resp/rows.h"
 #include "resp/rowjson.h"
+#include "resp/rows.h"
+#include "resp/server.h"
 
 static void
 reply_unescaped(PlcRequest *request, const char *text, size_t len)
@@ -97,8 +97,9 @@ plc_cmd_hmget(PlcRequest *request)
 
 	if (!plc_rows_text(request, 1, &row))
 		return PLC_PARK;
+	plc_server_watch();
 	plc_reply_array(request->out, request->argc - 2);
-	for (int i = 2; i < request->argc; i++)
+	for (int i = 2; i < request->argc && !request->out->failed; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (find_column(&row, &request->argv[i], &field))

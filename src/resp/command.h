@@ -30,6 +30,9 @@ typedef enum PlcOutcome
  */
 typedef PlcOutcome (*PlcHandler) (PlcRequest *request);
 
+/* What clients are told that this is: docs/resp.md tells why */
+#define PLC_REDIS_VERSION	"7.4.0"
+
 #define PLC_CMD_READ		0x01	/* reads rows; runs in the turn's transaction */
 #define PLC_CMD_WRITE		0x02	/* writes rows; runs in a transaction of its own, which is then committed */
 #define PLC_CMD_CATALOG		0x04	/* needs a transaction, but no table */

@@ -53,6 +53,42 @@ plc_entries_forget(Oid relid)
 	return forgotten;
 }
 
+/* Forgets the entry of this kind; was there one? */
+static bool
+forget_entry(const PlcTable *table, Relation relation, const Datum *key, PlcEntryKind kind)
+{
+	PlcKeyPrefix prefix;
+	PlcKeyBytes bytes;
+	char		room[PLC_KEY_ROOM];
+	uint64		seed = plc_key_prefix(table, relation, kind, &prefix);
+	LWLock	   *lock;
+	PlcRef		ref;
+	bool		forgotten;
+
+	plc_key_encode(table, &prefix, seed, key, room, &bytes);
+	if (bytes.len == 0)
+		return false;
+	lock = plc_shard_lock(plc_store_shard(plc_store, bytes.hash));
+	LWLockAcquire(lock, LW_EXCLUSIVE);
+	forgotten = plc_store_find(plc_store, bytes.hash, bytes.bytes, bytes.len, &ref) &&
+		plc_store_remove_locked(plc_store, &ref);
+	LWLockRelease(lock);
+	return forgotten;
+}
+
+/*
+ * Forgets what is cached of one row, as a session with the present settings would
+ * find it; the number of entries.  The relation is open and locked.
+ */
+uint64
+plc_entries_forget_key(const PlcTable *table, Relation relation, const Datum *key)
+{
+	if (plc_store == NULL)
+		return 0;
+	return (uint64) forget_entry(table, relation, key, PLC_ENTRY_JSON) +
+		forget_entry(table, relation, key, PLC_ENTRY_VERSION);
+}
+
 /*
  * One shard's entries of this database, one relid and size each.  They are
  * noted under the lock, in memory that was allocated before, and added up

@@ -6,6 +6,7 @@
 #define PLC_TABLE_ENTRIES_H
 
 #include "cache/store.h"
+#include "table/table.h"
 
 /* What the entries of one table take. */
 typedef struct PlcOccupancy
@@ -16,6 +17,7 @@ typedef struct PlcOccupancy
 } PlcOccupancy;
 
 extern uint64 plc_entries_forget(Oid relid);
+extern uint64 plc_entries_forget_key(const PlcTable *table, Relation relation, const Datum *key);
 extern struct HTAB *plc_entries_occupancy(void);
 extern void plc_entries_totals(PlcStoreCounts *totals);
 
