@@ -15,7 +15,7 @@
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "pg_config_manual.h"
+#include "storage/lockdefs.h"
 
 #include "resp/command.h"
 #include "resp/turn.h"
