@@ -42,7 +42,8 @@ typedef struct PlcConn
 
 	/* where the worker keeps it */
 	dlist_node	idle_node;		/* in the order of the last command */
-	dlist_node	work_node;		/* ready or parked; see server.c */
+	dlist_node	work_node;		/* in the list of its place, but the idle ones */
+	dlist_node	touched_node;	/* in the list of those that this turn did something for */
 	enum
 	{
 		PLC_CONN_IDLE,			/* waits for the client */
@@ -52,7 +53,8 @@ typedef struct PlcConn
 	TimestampTz retry_at;
 	TimestampTz parked_since;	/* 0: the request at hand was not parked */
 	TimestampTz active_at;		/* of the last command */
-	bool		flushing;		/* is in the list of those to be sent to */
+	bool		touched;
+	bool		held;			/* may have requests, which wait for replies to leave */
 
 	/* who it is */
 	PlcClient  *client;

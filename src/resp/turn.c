@@ -60,6 +60,8 @@ static struct
 	bool		written;
 	bool		ran_user_code;
 	Oid			role;			/* in whose name */
+	bool		superuser;		/* whether that is one; if session_changed */
+	bool		session_changed;	/* another session user than in the last turn */
 	int			guc_level;
 	Snapshot	snapshot;		/* active, or NULL */
 	PlcTurnTable *tables;		/* the one that was used last in front */
@@ -67,16 +69,33 @@ static struct
 
 /* ---------- life ---------- */
 
-static void
-act_as(Oid role)
+void
+plc_turn_act_as(Oid role)
 {
+	if (turn.role == role)
+		return;
 	if (GetSessionUserId() != role)
 	{
+		turn.superuser = superuser_arg(role);
+		turn.session_changed = true;
 		SetUserIdAndSecContext(GetSessionUserId(), 0);
-		SetSessionAuthorization(role, superuser_arg(role));
+		SetSessionAuthorization(role, turn.superuser);
 	}
 	SetUserIdAndSecContext(role, SECURITY_LOCAL_USERID_CHANGE);
 	turn.role = role;
+}
+
+/*
+ * After the transaction: leaves the security context.  The setting is_superuser went
+ * back with the others, and follows the session's user again.
+ */
+static void
+leave_role(void)
+{
+	SetUserIdAndSecContext(GetSessionUserId(), 0);
+	if (turn.session_changed)
+		SetSessionAuthorization(GetSessionUserId(), turn.superuser);
+	turn.session_changed = false;
 }
 
 static void
@@ -95,14 +114,12 @@ start(void)
 }
 
 void
-plc_turn_begin(Oid role)
+plc_turn_begin(void)
 {
 	MemoryContext caller = CurrentMemoryContext;
 
 	if (!turn.under_way)
 		start();
-	if (turn.role != role)
-		act_as(role);
 	MemoryContextSwitchTo(caller);
 }
 
@@ -198,7 +215,7 @@ plc_turn_end(void)
 	clean = turn.written || turn.ran_user_code;
 	CommitTransactionCommand();
 	turn.under_way = false;
-	SetUserIdAndSecContext(GetSessionUserId(), 0);
+	leave_role();
 	if (clean)
 		clean_session();
 	MemoryContextSwitchTo(caller);
@@ -213,7 +230,7 @@ plc_turn_abort(void)
 	turn.tables = NULL;
 	turn.snapshot = NULL;
 	AbortCurrentTransaction();
-	SetUserIdAndSecContext(GetSessionUserId(), 0);
+	leave_role();
 	if (clean)
 		clean_session();
 }
@@ -375,8 +392,8 @@ look_up_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
 }
 
 /*
- * All keys are looked up before anything is read, and again from the first if names
- * have changed or a lock brought a new snapshot: so all are answered under one.
+ * All tables are locked before the snapshot is taken and anything is read, so all keys
+ * are answered under one.
  */
 bool
 plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *keys)
@@ -391,7 +408,12 @@ plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *ke
 			return false;
 		if (lookup == FOREIGN)
 			keys[i].table = NULL;
-		else
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (keys[i].table == NULL)
+			plc_worker_count(PLC_ENDPOINT_FOREIGN_KEYS, 1);
+		else if (i == 0 || keys[i].table != keys[i - 1].table)
 			prepare_table(keys[i].table, lock);
 	}
 	return true;

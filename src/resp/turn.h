@@ -32,10 +32,13 @@ typedef struct PlcTurnKey
 } PlcTurnKey;
 
 /*
- * Makes sure that a transaction is under way, and that what follows acts as this
- * role.  The bytes of all requests that it will answer have been received.
+ * Makes sure that a transaction is under way.  The bytes of all requests that it will
+ * answer have been received.
  */
-extern void plc_turn_begin(Oid role);
+extern void plc_turn_begin(void);
+
+/* What follows acts as this role. */
+extern void plc_turn_act_as(Oid role);
 
 /* Commits what is under way, if anything. */
 extern void plc_turn_end(void);
@@ -47,7 +50,7 @@ extern bool plc_turn_under_way(void);
 
 /*
  * Repeatable read from here on: one snapshot for all that follows until the turn
- * ends.  To be called right after plc_turn_begin of a new transaction.
+ * ends.  To be called right after plc_turn_begin has begun a new transaction.
  */
 extern void plc_turn_freeze(void);
 

@@ -8,12 +8,18 @@
  *		<namespace>:<row>
  *
  * Names are taken as they are, capitals and all; one that contains a dot, a colon,
- * a quote, a brace or white space is written in double quotes, a quote within it
- * twice.  The row is a JSON object of the key columns, or without quotes:
+ * a quote, a brace, white space or a control character, or is CRUD, is written in
+ * double quotes, a quote within it twice.  The row is a JSON object of the key
+ * columns, or without quotes:
  *
  *		42				the value of the one key column
  *		id=42			the same
  *		tenant=7,id=42	several columns, in any order
+ *
+ * There names and values are taken as they are, to the next "=" or ","; what these
+ * would cut, or a text that begins with a brace, has to be written as JSON.
+ *
+ * Bytes are not checked for being valid in any encoding.
  */
 #ifndef PLC_RESP_WIREKEY_H
 #define PLC_RESP_WIREKEY_H
@@ -51,17 +57,20 @@ typedef struct PlcWireField
 /*
  * The fields of a row, at most max of them.  Texts point into the row or into
  * scratch, which has room for len bytes.  Returns how many there are, or -1 and
- * *error, which says what is wrong ("a key object must not be nested").  JSON: any
+ * *error, which says what is wrong ("key object must not be nested").  JSON: any
  * order, white space and escapes; values are strings, numbers (leading zeros
- * allowed), true or false; null, arrays and objects are errors.  single: the key
- * has this one column, so what has no "column=" in front is all of it its value.
+ * allowed), true or false; null, arrays and objects are errors, and so is a column
+ * that occurs twice.  No text contains a zero byte.  single: the key has this one
+ * column, so what has no "column=" in front is all of it its value; NULL: it has
+ * several.
  */
 extern int	plc_wirekey_fields(const char *row, size_t len, const char *single,
 							   PlcWireField *fields, int max, char *scratch, const char **error);
 
 /*
- * The usual spelling, at once: {"id":42}, {"id":"42"}, 42 and id=42 for the one
- * integer column "column", leading zeros allowed.  False if it is not that.
+ * The usual spelling, at once: {"id":42}, {"id": 42}, {"id":"42"}, 42 and id=42 for
+ * the one integer column "column", leading zeros allowed.  False if it is not that,
+ * though it may be a good key.
  */
 extern bool plc_wirekey_integer(const char *row, size_t len, const char *column, size_t column_len,
 								long long *value);

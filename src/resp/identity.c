@@ -1,0 +1,94 @@
+/*
+ * identity.c
+ *		In whose name a connection's commands run.
+ *
+ * Who gave a password acts as that role.  Who gave the token, or need not, acts as
+ * pg_local_cache.role.  What was found is remembered with the connection until a role,
+ * a membership, a database or a setting changes; then the next command looks again, so
+ * a role that was dropped or locked out is out with its next command.
+ */
+#include "postgres.h"
+
+#include "utils/inval.h"
+#include "utils/syscache.h"
+
+#include "guc.h"
+#include "resp/identity.h"
+
+static uint64 state = 0;		/* counts changes; 0: not watched yet */
+
+static void
+on_change(Datum arg, int cacheid, uint32 hash)
+{
+	state++;
+}
+
+static void
+watch(void)
+{
+	CacheRegisterSyscacheCallback(AUTHOID, on_change, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, on_change, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, on_change, (Datum) 0);
+	state = 1;
+}
+
+void
+plc_identity_changed(void)
+{
+	state++;
+}
+
+bool
+plc_identity_is_known(const PlcConn *conn)
+{
+	return OidIsValid(conn->role) ||
+		(conn->local && plc_guc_role[0] != '\0' && !plc_auth_token_required());
+}
+
+static Oid
+default_role(void)
+{
+	const char *reason = NULL;
+	Oid			role = plc_auth_default_role(&reason);
+
+	if (!OidIsValid(role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
+				 errmsg("role \"%s\" of pg_local_cache.role cannot be used: %s", plc_guc_role,
+						reason ? reason : "none is set")));
+	return role;
+}
+
+/* Looks again whether a role that gave its password may still be here. */
+static void
+check_own_role(PlcConn *conn)
+{
+	const char *reason;
+
+	if (plc_auth_role_usable(conn->role, true, &reason))
+		return;
+	plc_conn_become(conn, InvalidOid, false);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
+			 errmsg("role of this connection cannot be used any more: %s", reason)));
+}
+
+Oid
+plc_identity_role(PlcConn *conn)
+{
+	if (state == 0)
+		watch();
+	if (conn->role_checked == state)
+		return conn->role;
+	if (conn->by_password)
+		check_own_role(conn);
+	else
+	{
+		Oid			role = default_role();
+
+		if (role != conn->role)
+			plc_conn_become(conn, role, false);
+	}
+	conn->role_checked = state;
+	return conn->role;
+}

@@ -1,0 +1,726 @@
+/*
+ * server.c
+ *		The loop of a worker.
+ *
+ * One WaitEventSet of the process's latch, the postmaster's death and one epoll
+ * descriptor; the clients' sockets are in the epoll set, which unlike a WaitEventSet
+ * lets them go again.  So a signal, a reload, a shutdown or a barrier of the server
+ * wakes a worker at once, without a tick.
+ *
+ * A turn:
+ *
+ *	1. Take what epoll has; read from each of these sockets, once.
+ *	2. Run the requests that are whole, connection by connection, some of each
+ *	   (pipeline_limit).  The first that wants rows begins the turn's transaction
+ *	   (turn.c), thus after all bytes were received.
+ *	3. End the transaction.
+ *	4. Send the replies.
+ *
+ * A connection is idle (waits for its client), ready (has bytes that may be a request)
+ * or parked (its request waits for a lock or for a password check: it stays in the input
+ * and is run again from retry_at on).  Only of idle ones that have nothing to be sent we
+ * ask epoll for input: who does not read replies, or sends faster than we answer, is not
+ * read from.  So what a connection holds is bounded by request_limit and output_limit.
+ *
+ * Errors: one PG_TRY around all requests of a turn.  An error costs the request at hand
+ * its reply and the turn's transaction, which has only been read in; replies written
+ * before are copies, and stand.
+ */
+#include "postgres.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/pmsignal.h"
+#include "storage/sinval.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "guc.h"
+#include "resp/auth.h"
+#include "resp/command.h"
+#include "resp/errors.h"
+#include "resp/identity.h"
+#include "resp/listen.h"
+#include "resp/server.h"
+#include "resp/turn.h"
+#include "resp/worker.h"
+
+/* Sockets looked at in a turn: what bounds how long the first of them waits for its reply. */
+#define EVENTS_PER_TURN		128
+
+/* Connections accepted at once from one socket. */
+#define ACCEPTS_PER_TURN	64
+
+/* Replies that may wait while more requests of the same connection are run. */
+#define OUTPUT_PAUSE		(256 * 1024)
+
+/* A parked request is tried again after so long, doubled each time up to the maximum. */
+#define MIN_PAUSE_US		1000
+#define MAX_PAUSE_US		50000
+
+/* How long no connection is accepted after the system has run out of descriptors. */
+#define ACCEPT_PAUSE_US		USECS_PER_SEC
+
+static int	epoll_fd = -1;
+static WaitEventSet *wait_set = NULL;
+static MemoryContext request_context = NULL;
+static TimestampTz now = 0;			/* of the turn */
+static TimestampTz accept_again_at = 0;	/* 0: accepting */
+static bool ran_transaction = false;	/* statistics wait to be reported */
+
+static dlist_head ready = DLIST_STATIC_INIT(ready);
+static dlist_head parked = DLIST_STATIC_INIT(parked);
+static dlist_head touched = DLIST_STATIC_INIT(touched);
+static dlist_head by_activity = DLIST_STATIC_INIT(by_activity);	/* the one idle longest in front */
+
+/* The request at hand. */
+static struct
+{
+	PlcConn    *conn;			/* NULL: none */
+	PlcRequest	request;
+	size_t		consumed;		/* its bytes in conn->in */
+	size_t		reply_at;		/* where its reply begins in conn->out */
+	bool		watched;		/* statement_timeout is armed */
+} current;
+
+TimestampTz
+plc_server_now(void)
+{
+	return now;
+}
+
+/* ---------- places ---------- */
+
+static void
+place_idle(PlcConn *conn)
+{
+	if (conn->place != PLC_CONN_IDLE)
+		dlist_delete(&conn->work_node);
+	conn->place = PLC_CONN_IDLE;
+}
+
+static void
+place_ready(PlcConn *conn)
+{
+	place_idle(conn);
+	dlist_push_tail(&ready, &conn->work_node);
+	conn->place = PLC_CONN_READY;
+}
+
+static void
+place_parked(PlcConn *conn)
+{
+	place_idle(conn);
+	dlist_push_tail(&parked, &conn->work_node);
+	conn->place = PLC_CONN_PARKED;
+}
+
+static void
+touch(PlcConn *conn)
+{
+	if (!conn->touched)
+		dlist_push_tail(&touched, &conn->touched_node);
+	conn->touched = true;
+}
+
+/* ---------- epoll ---------- */
+
+static void
+watch_socket(int operation, int fd, uint32 events, void *what)
+{
+	struct epoll_event event = {.events = events, .data.ptr = what};
+
+	if (epoll_ctl(epoll_fd, operation, fd, &event) < 0)
+		ereport(FATAL,
+				(errcode_for_socket_access(),
+				 errmsg("could not change what a pg_local_cache worker waits for: %m")));
+}
+
+/* Asks for input if another request may be run, for room if something is to be sent. */
+static void
+update_interest(PlcConn *conn)
+{
+	uint32		interest = 0;
+
+	if (plc_buffer_length(&conn->out) > 0)
+		interest = EPOLLOUT;
+	else if (conn->state == PLC_CONN_OPEN && conn->place == PLC_CONN_IDLE)
+		interest = EPOLLIN;
+	if (interest != conn->interest)
+		watch_socket(EPOLL_CTL_MOD, conn->fd, interest, conn);
+	conn->interest = interest;
+}
+
+/* ---------- coming and going ---------- */
+
+static void
+refuse_client(int fd)
+{
+	static const char reply[] = "-ERR max number of clients reached\r\n";
+
+	plc_worker_count(PLC_ENDPOINT_REJECTED, 1);
+	(void) send(fd, reply, sizeof(reply) - 1, MSG_NOSIGNAL);
+	close(fd);
+}
+
+static void
+admit_client(int fd, const char *address, bool local)
+{
+	PlcClient  *client = plc_client_take(plc_my_number, address);
+	PlcConn    *conn;
+
+	if (client == NULL)
+	{
+		refuse_client(fd);
+		return;
+	}
+	conn = plc_conn_open(fd, client, local);
+	conn->active_at = now;
+	conn->interest = EPOLLIN;
+	dlist_push_tail(&by_activity, &conn->idle_node);
+	watch_socket(EPOLL_CTL_ADD, fd, EPOLLIN, conn);
+	plc_worker_count(PLC_ENDPOINT_CONNECTIONS, 1);
+}
+
+static void
+watch_listeners(int operation, uint32 events)
+{
+	int			n;
+	PlcListener *listeners = plc_listeners(&n);
+
+	for (int i = 0; i < n; i++)
+		watch_socket(operation, listeners[i].fd, events, &listeners[i]);
+}
+
+static bool
+is_listener(const void *what)
+{
+	int			n;
+	const PlcListener *listeners = plc_listeners(&n);
+
+	return (const PlcListener *) what >= listeners && (const PlcListener *) what < listeners + n;
+}
+
+/* Descriptors or memory have run out: clients may wait in the queue of the socket. */
+static void
+pause_accepting(void)
+{
+	ereport(LOG,
+			(errcode_for_socket_access(),
+			 errmsg("could not accept client connection: %m")));
+	watch_listeners(EPOLL_CTL_MOD, 0);
+	accept_again_at = now + ACCEPT_PAUSE_US;
+}
+
+static void
+accept_clients(const PlcListener *listener)
+{
+	char		address[64];
+	bool		local;
+	int			fd;
+
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++)
+	{
+		if (plc_listen_accept(listener, &fd, address, &local))
+			admit_client(fd, address, local);
+		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		{
+			pause_accepting();
+			return;
+		}
+		else if (errno != ECONNABORTED && errno != EINTR)
+			return;
+	}
+}
+
+static void
+drop_client(PlcConn *conn)
+{
+	place_idle(conn);
+	if (conn->touched)
+		dlist_delete(&conn->touched_node);
+	dlist_delete(&conn->idle_node);
+	plc_conn_free(conn);
+}
+
+/* ---------- one request ---------- */
+
+static void
+note_activity(PlcConn *conn)
+{
+	conn->active_at = now;
+	dlist_delete(&conn->idle_node);
+	dlist_push_tail(&by_activity, &conn->idle_node);
+	conn->client->last_command_at = now;
+	conn->client->commands++;
+}
+
+/* The reply is written, or the error that stands for it: the request is over. */
+static void
+finish_request(PlcConn *conn)
+{
+	if (conn->out.failed)
+	{
+		plc_buffer_cut(&conn->out, current.reply_at);
+		plc_reply_error(&conn->out, "ERR the reply is larger than pg_local_cache.output_limit");
+	}
+	plc_worker_count(PLC_ENDPOINT_COMMANDS, 1);
+	if (plc_buffer_length(&conn->out) > current.reply_at &&
+		plc_buffer_bytes(&conn->out)[current.reply_at] == '-')
+		plc_worker_count(PLC_ENDPOINT_ERRORS, 1);
+	if (conn->reply_mode == PLC_REPLY_OFF || conn->reply_mode == PLC_REPLY_SKIP)
+		plc_buffer_cut(&conn->out, current.reply_at);
+	if (conn->reply_mode == PLC_REPLY_SKIP)
+		conn->reply_mode = PLC_REPLY_ON;
+	else if (conn->reply_mode == PLC_REPLY_SKIP_NEXT)
+		conn->reply_mode = PLC_REPLY_SKIP;
+
+	plc_buffer_taken(&conn->in, current.consumed);
+	plc_parser_reset(&conn->parser);
+	plc_auth_abandon(&conn->auth);
+	conn->parked_since = 0;
+	current.conn = NULL;
+}
+
+/* The request stays where it is, and is read again. */
+static void
+park_request(PlcConn *conn, bool for_lock)
+{
+	plc_buffer_cut(&conn->out, current.reply_at);
+	plc_parser_reset(&conn->parser);
+	if (conn->parked_since == 0)
+	{
+		conn->parked_since = now;
+		if (for_lock)
+			plc_worker_count(PLC_ENDPOINT_PARKED, 1);
+	}
+	if (for_lock)
+		conn->retry_at = now + Min(MAX_PAUSE_US,
+								   Max(MIN_PAUSE_US, (now - conn->parked_since) / 2));
+	place_parked(conn);
+	current.conn = NULL;
+}
+
+static bool
+waited_too_long(const PlcConn *conn)
+{
+	return conn->parked_since != 0 && plc_guc_lock_timeout > 0 &&
+		now - conn->parked_since >= plc_guc_lock_timeout * INT64CONST(1000);
+}
+
+/* A lock is not to be had: later, or never. */
+static void
+park_for_lock(PlcConn *conn)
+{
+	if (!waited_too_long(conn))
+	{
+		park_request(conn, true);
+		return;
+	}
+	plc_buffer_cut(&conn->out, current.reply_at);
+	plc_reply_error(&conn->out, "ERR canceling statement due to lock timeout");
+	finish_request(conn);
+}
+
+static void
+unwatch(void)
+{
+	if (current.watched)
+		disable_timeout(STATEMENT_TIMEOUT, false);
+	current.watched = false;
+}
+
+void
+plc_server_watch(void)
+{
+	if (!current.watched && plc_guc_statement_timeout > 0)
+	{
+		enable_timeout_after(STATEMENT_TIMEOUT, plc_guc_statement_timeout);
+		current.watched = true;
+	}
+}
+
+/* Runs the request that the parser has found; false if the connection has to wait. */
+static bool
+run_request(PlcConn *conn, size_t consumed)
+{
+	PlcOutcome	outcome;
+
+	current.conn = conn;
+	current.consumed = consumed;
+	current.reply_at = plc_buffer_length(&conn->out);
+	current.request = (PlcRequest) {conn, NULL, conn->parser.argc, conn->parser.argv, &conn->out};
+	if (conn->parked_since == 0)
+		note_activity(conn);
+
+	outcome = plc_command_run(&current.request);
+	unwatch();
+	MemoryContextReset(request_context);
+	if (outcome == PLC_DONE)
+		finish_request(conn);
+	else if (conn->auth != NULL)
+		park_request(conn, false);
+	else
+		park_for_lock(conn);
+	return outcome == PLC_DONE;
+}
+
+/* What the client sent is not the protocol: tell it why, and close. */
+static void
+protocol_error(PlcConn *conn)
+{
+	plc_worker_count(PLC_ENDPOINT_PROTOCOL_ERRORS, 1);
+	if (conn->parser.error != NULL)
+		plc_reply_error(&conn->out, psprintf("ERR %s", conn->parser.error));
+	plc_conn_close(conn);
+	place_idle(conn);
+}
+
+/* ---------- one connection ---------- */
+
+/* Nothing whole is left. */
+static void
+wait_for_more(PlcConn *conn)
+{
+	place_idle(conn);
+	if (conn->state == PLC_CONN_DRAINING)
+		plc_conn_close(conn);
+	if (plc_buffer_length(&conn->in) == 0)
+		plc_buffer_release(&conn->in);
+}
+
+/* Runs what it has sent, up to pipeline_limit requests. */
+static void
+run_connection(PlcConn *conn)
+{
+	touch(conn);
+	conn->out.limit = (size_t) plc_guc_output_limit + OUTPUT_PAUSE;
+	for (int n = 0; n < plc_guc_pipeline_limit; n++)
+	{
+		PlcLimits	limits = {
+			.request = plc_guc_request_limit,
+			.bulk = plc_guc_request_limit,
+			.args = plc_guc_request_limit / sizeof(PlcArg),
+			.authenticated = plc_identity_is_known(conn)
+		};
+		size_t		consumed;
+
+		conn->held = plc_buffer_length(&conn->out) > OUTPUT_PAUSE;
+		if (conn->state >= PLC_CONN_CLOSING || conn->held)
+		{
+			place_idle(conn);
+			return;
+		}
+		switch (plc_parse(&conn->parser, &limits, plc_buffer_bytes(&conn->in),
+						  plc_buffer_length(&conn->in), &consumed))
+		{
+			case PLC_PARSE_MORE:
+				wait_for_more(conn);
+				return;
+			case PLC_PARSE_FAILED:
+				protocol_error(conn);
+				return;
+			case PLC_PARSE_REQUEST:
+				if (conn->parser.argc == 0)
+				{
+					plc_buffer_taken(&conn->in, consumed);
+					plc_parser_reset(&conn->parser);
+				}
+				else if (!run_request(conn, consumed))
+					return;
+		}
+	}
+	place_ready(conn);
+}
+
+/* After an error: the request's reply is the error, and all else goes on. */
+static void
+recover(void)
+{
+	PlcConn    *conn = current.conn;
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(request_context);
+	error = CopyErrorData();
+	FlushErrorState();
+	disable_all_timeouts(false);
+	current.watched = false;
+	QueryCancelPending = false;
+	plc_turn_abort();
+	MemoryContextSwitchTo(request_context);
+	if (conn == NULL)
+	{
+		plc_error_log(error);	/* when the transaction of a turn ended */
+		return;
+	}
+
+	plc_buffer_cut(&conn->out, current.reply_at);
+	if (plc_error_is_temporary(error) && !waited_too_long(conn))
+		park_request(conn, true);
+	else
+	{
+		plc_error_reply(&conn->out, error);
+		finish_request(conn);
+		place_ready(conn);		/* for the next turn: errors count for fairness too */
+	}
+	MemoryContextReset(request_context);
+}
+
+/* Runs each ready connection once. */
+static void
+run_ready(void)
+{
+	dlist_head	now_ready = DLIST_STATIC_INIT(now_ready);
+
+	dlist_init(&now_ready);
+	while (!dlist_is_empty(&ready))
+		dlist_push_tail(&now_ready, dlist_pop_head_node(&ready));
+	while (!dlist_is_empty(&now_ready))
+	{
+		PG_TRY();
+		{
+			while (!dlist_is_empty(&now_ready))
+				run_connection(dlist_head_element(PlcConn, work_node, &now_ready));
+		}
+		PG_CATCH();
+		{
+			recover();
+		}
+		PG_END_TRY();
+	}
+}
+
+/* ---------- a turn ---------- */
+
+static void
+take_event(const struct epoll_event *event)
+{
+	PlcConn    *conn = event->data.ptr;
+
+	if (is_listener(conn))
+	{
+		accept_clients(event->data.ptr);
+		return;
+	}
+	touch(conn);
+	if (event->events & EPOLLIN)
+	{
+		if (plc_conn_receive(conn))
+			place_ready(conn);
+	}
+	else if (event->events & (EPOLLERR | EPOLLHUP))
+		conn->state = PLC_CONN_GONE;
+}
+
+/* Parked requests whose time has come are ready again. */
+static void
+unpark(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &parked)
+	{
+		PlcConn    *conn = dlist_container(PlcConn, work_node, iter.cur);
+
+		if (conn->retry_at <= now)
+			place_ready(conn);
+	}
+}
+
+/* Sends to whom there is something to send, and closes whom there is nothing left for. */
+static void
+settle(PlcConn *conn)
+{
+	conn->touched = false;
+	if (plc_buffer_length(&conn->out) > 0 && conn->state != PLC_CONN_GONE)
+		plc_conn_send(conn);
+	conn->client->input = plc_buffer_length(&conn->in);
+	if (conn->state == PLC_CONN_GONE ||
+		(conn->state == PLC_CONN_CLOSING && plc_buffer_length(&conn->out) == 0))
+	{
+		drop_client(conn);
+		return;
+	}
+	if (conn->held && plc_buffer_length(&conn->out) == 0)
+	{
+		conn->held = false;
+		place_ready(conn);
+	}
+	update_interest(conn);
+}
+
+static void
+settle_touched(void)
+{
+	while (!dlist_is_empty(&touched))
+		settle(dlist_container(PlcConn, touched_node, dlist_pop_head_node(&touched)));
+}
+
+static void
+close_idle(void)
+{
+	while (plc_guc_client_idle_timeout > 0 && !dlist_is_empty(&by_activity))
+	{
+		PlcConn    *conn = dlist_head_element(PlcConn, idle_node, &by_activity);
+
+		if (now - conn->active_at < plc_guc_client_idle_timeout * INT64CONST(1000))
+			return;
+		plc_worker_count(PLC_ENDPOINT_TIMEOUTS, 1);
+		drop_client(conn);
+	}
+}
+
+static void
+end_transaction(void)
+{
+	if (!plc_turn_under_way())
+		return;
+	ran_transaction = true;
+	PG_TRY();
+	{
+		plc_turn_end();
+	}
+	PG_CATCH();
+	{
+		recover();
+	}
+	PG_END_TRY();
+}
+
+/* One turn; false if there was nothing to do. */
+static bool
+turn(void)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	int			n = epoll_wait(epoll_fd, events, EVENTS_PER_TURN, 0);
+
+	now = GetCurrentTimestamp();
+	for (int i = 0; i < n; i++)
+		take_event(&events[i]);
+	unpark();
+	close_idle();
+	if (accept_again_at != 0 && accept_again_at <= now)
+	{
+		watch_listeners(EPOLL_CTL_MOD, EPOLLIN);
+		accept_again_at = 0;
+	}
+	if (!dlist_is_empty(&ready))
+	{
+		plc_worker_count(PLC_ENDPOINT_TURNS, 1);
+		run_ready();
+		end_transaction();
+	}
+	settle_touched();
+	return n > 0 || !dlist_is_empty(&ready);
+}
+
+/* ---------- waiting ---------- */
+
+static TimestampTz
+earlier(TimestampTz a, TimestampTz b)
+{
+	return a == 0 || b < a ? b : a;
+}
+
+/* When something is due without anybody's doing, in milliseconds from now; -1: nothing is. */
+static long
+wait_time(void)
+{
+	TimestampTz due = accept_again_at;
+	dlist_iter	iter;
+
+	if (ran_transaction)
+		due = earlier(due, now + USECS_PER_SEC);
+
+	dlist_foreach(iter, &parked)
+		due = earlier(due, dlist_container(PlcConn, work_node, iter.cur)->retry_at);
+	if (plc_guc_client_idle_timeout > 0 && !dlist_is_empty(&by_activity))
+		due = earlier(due, dlist_head_element(PlcConn, idle_node, &by_activity)->active_at +
+					  plc_guc_client_idle_timeout * INT64CONST(1000));
+	return due == 0 ? -1 : TimestampDifferenceMilliseconds(GetCurrentTimestamp(), due);
+}
+
+/* The server's statistics of what the worker has done; the server sees to it that this is rare. */
+static void
+report_statistics(void)
+{
+	if (ran_transaction)
+		ran_transaction = pgstat_report_stat(false) > 0;
+}
+
+static void
+wait_for_work(void)
+{
+	WaitEvent	event;
+
+	report_statistics();
+	if (WaitEventSetWait(wait_set, wait_time(), &event, 1, plc_wait_event()) > 0 &&
+		event.events & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+}
+
+static void
+reload(void)
+{
+	ConfigReloadPending = false;
+	ProcessConfigFile(PGC_SIGHUP);
+	plc_auth_load_token();
+	plc_identity_changed();
+}
+
+/* What the server wants of every process. */
+static void
+heed_server(void)
+{
+	QueryCancelPending = false; /* there is no query to be cancelled now */
+	CHECK_FOR_INTERRUPTS();
+	if (!PostmasterIsAlive())
+		proc_exit(1);
+	if (ConfigReloadPending)
+		reload();
+	if (catchupInterruptPending)
+		ProcessCatchupInterrupt();
+}
+
+static void
+set_up(void)
+{
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0)
+		ereport(FATAL,
+				(errcode_for_socket_access(),
+				 errmsg("could not create what a pg_local_cache worker waits with: %m")));
+	watch_listeners(EPOLL_CTL_ADD, EPOLLIN);
+
+	wait_set = plc_wait_event_set(3);
+	AddWaitEventToSet(wait_set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(wait_set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(wait_set, WL_SOCKET_READABLE, epoll_fd, NULL, NULL);
+
+	request_context = AllocSetContextCreate(TopMemoryContext, "pg_local_cache request",
+											ALLOCSET_DEFAULT_SIZES);
+	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+void
+plc_server_run(void)
+{
+	set_up();
+	for (;;)
+	{
+		heed_server();
+		MemoryContextSwitchTo(request_context);
+		if (!turn())
+			wait_for_work();
+	}
+}
