@@ -29,10 +29,10 @@
  *
  * Plans are kept with the table's descriptor, a bounded number for each table, and go
  * with it.  The descriptor is made anew when the table changes, but not when its schema
- * is renamed, nor when somebody renames an operator.  So a plan whose last run has
- * ended in an error is made anew as well; and after each run, which may have begun by
- * making the plan again from a text with an old name, it is asked whether it was about
- * this table.
+ * is renamed, nor an operator.  So a plan is made anew too if the schema has another
+ * name, or its last run ended in an error.  And after each run, which may have begun by
+ * planning again from a text with an old name, the plan is asked whether it was about
+ * this table: writing to another one of the same name is worse than an error.
  */
 #include "postgres.h"
 
@@ -62,6 +62,7 @@ typedef struct KeptPlan
 	dlist_node	node;
 	PlcStatementKind kind;
 	Bitmapset  *columns;
+	NameData	schema;			/* the name that it knows the table's schema by */
 	SPIPlanPtr	spi;
 	bool		unfinished;		/* is being run, or its last run ended in an error */
 } KeptPlan;
@@ -278,32 +279,35 @@ append_resets(Writer *writer)
 
 /* ---------- statements ---------- */
 
+/* ", a, b" or ", x.a, x.b" */
+static void
+append_columns(Writer *writer, const char *separator)
+{
+	int			attnum = -1;
+
+	while ((attnum = bms_next_member(writer->write->columns, attnum)) >= 0)
+	{
+		appendStringInfoString(&writer->sql, separator);
+		append_column(writer, attnum);
+	}
+}
+
 /* (k, a, b) OVERRIDING SYSTEM VALUE SELECT $1, x.a, x.b FROM … */
 static void
 append_new_row(Writer *writer)
 {
+	const PlcTable *table = writer->write->table;
 	StringInfo	sql = &writer->sql;
-	int			attnum = -1;
 
-	appendStringInfoString(sql, " (");
-	for (int c = 0; c < writer->write->table->ncolumns; c++)
+	for (int c = 0; c < table->ncolumns; c++)
 	{
-		appendStringInfoString(sql, c > 0 ? ", " : "");
-		append_column(writer, writer->write->table->columns[c].attnum);
+		appendStringInfoString(sql, c > 0 ? ", " : " (");
+		append_column(writer, table->columns[c].attnum);
 	}
-	while ((attnum = bms_next_member(writer->write->columns, attnum)) >= 0)
-	{
-		appendStringInfoString(sql, ", ");
-		append_column(writer, attnum);
-	}
-	appendStringInfoString(sql, ") OVERRIDING SYSTEM VALUE SELECT ");
-	for (int c = 0; c < writer->write->table->ncolumns; c++)
-		appendStringInfo(sql, "%s$%d", c > 0 ? ", " : "", c + 1);
-	while ((attnum = bms_next_member(writer->write->columns, attnum)) >= 0)
-	{
-		appendStringInfoString(sql, ", x.");
-		append_column(writer, attnum);
-	}
+	append_columns(writer, ", ");
+	for (int c = 0; c < table->ncolumns; c++)
+		appendStringInfo(sql, "%s$%d", c > 0 ? ", " : ") OVERRIDING SYSTEM VALUE SELECT ", c + 1);
+	append_columns(writer, ", x.");
 	append_values(writer);
 }
 
@@ -501,13 +505,14 @@ prepare(const PlcWrite *write, PlcStatementKind kind)
 
 /* Keeps a plan: from here on it is in the list or it is freed. */
 static KeptPlan *
-keep(PlcPlans *plans, PlcStatementKind kind, Bitmapset *columns, SPIPlanPtr spi)
+keep(PlcPlans *plans, const PlcWrite *write, PlcStatementKind kind, SPIPlanPtr spi)
 {
 	MemoryContext caller = MemoryContextSwitchTo(CacheMemoryContext);
 	KeptPlan   *plan = palloc0(sizeof(KeptPlan));
 
 	plan->kind = kind;
-	plan->columns = bms_copy(columns);
+	plan->columns = bms_copy(write->columns);
+	namestrcpy(&plan->schema, get_namespace_name(RelationGetNamespace(write->relation)));
 	MemoryContextSwitchTo(caller);
 	SPI_keepplan(spi);
 	plan->spi = spi;
@@ -517,7 +522,7 @@ keep(PlcPlans *plans, PlcStatementKind kind, Bitmapset *columns, SPIPlanPtr spi)
 }
 
 static KeptPlan *
-find_plan(PlcPlans *plans, PlcStatementKind kind, Bitmapset *columns)
+find_plan(PlcPlans *plans, const PlcWrite *write, PlcStatementKind kind)
 {
 	dlist_iter	iter;
 
@@ -525,31 +530,37 @@ find_plan(PlcPlans *plans, PlcStatementKind kind, Bitmapset *columns)
 	{
 		KeptPlan   *plan = dlist_container(KeptPlan, node, iter.cur);
 
-		if (plan->kind == kind && bms_equal(plan->columns, columns))
+		if (plan->kind == kind && bms_equal(plan->columns, write->columns))
 			return plan;
 	}
 	return NULL;
+}
+
+/* Did its last run end well, and is the schema still called as it was? */
+static bool
+is_usable(const KeptPlan *plan, Relation relation)
+{
+	const char *schema = get_namespace_name(RelationGetNamespace(relation));
+
+	return !plan->unfinished && schema != NULL && strcmp(schema, NameStr(plan->schema)) == 0;
 }
 
 static KeptPlan *
 get_plan(const PlcWrite *write, PlcStatementKind kind)
 {
 	PlcPlans   *plans = plans_of(write->table);
-	KeptPlan   *plan = find_plan(plans, kind, write->columns);
+	KeptPlan   *plan = find_plan(plans, write, kind);
 
-	if (plan != NULL && plan->unfinished)
-	{
-		free_plan(plans, plan);
-		plan = NULL;
-	}
-	if (plan != NULL)
+	if (plan != NULL && is_usable(plan, write->relation))
 	{
 		dlist_move_head(&plans->list, &plan->node);
 		return plan;
 	}
+	if (plan != NULL)
+		free_plan(plans, plan);
 	while (plans->n >= MAX_PLANS)
 		free_plan(plans, dlist_tail_element(KeptPlan, node, &plans->list));
-	return keep(plans, kind, write->columns, prepare(write, kind));
+	return keep(plans, write, kind, prepare(write, kind));
 }
 
 /* ---------- running ---------- */

@@ -29,7 +29,7 @@
  * Attempts to find a row or make one.  Each that fails means that another has made
  * and yet another removed it in between.
  */
-#define MAX_ATTEMPTS	100
+#define MAX_ATTEMPTS	20
 
 static bool
 has_write_rules(Relation relation)
@@ -84,11 +84,11 @@ end(void)
 }
 
 static void
-refuse_dropped_row(const PlcWrite *write)
+refuse_unwritten_row(const PlcWrite *write)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-			 errmsg("row %s of table \"%s\" was not written: a trigger prevented it",
+			 errmsg("row %s of table \"%s\" was not written: a trigger prevented it, or the column's type rounds the key to that of another row",
 					plc_key_describe(write->table, write->key),
 					RelationGetRelationName(write->relation))));
 }
@@ -98,7 +98,7 @@ static bool
 put(const PlcWrite *write)
 {
 	if (!plc_statement_run(write, PLC_STATEMENT_PUT) && plc_statement_has_columns(write))
-		refuse_dropped_row(write);
+		refuse_unwritten_row(write);
 	return true;
 }
 
@@ -161,7 +161,7 @@ set_fields(const PlcWrite *write, int nfields)
 		if (plc_statement_run(write, PLC_STATEMENT_INSERT))
 			return nfields;
 	}
-	refuse_dropped_row(write);
+	refuse_unwritten_row(write);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ plc_write_clear(PlcTable *table, Relation relation, const Datum *key,
 	if (plc_statement_lock(&write, &nulls))
 		cleared = nfields - nulls;
 	if (cleared > 0 && !plc_statement_run(&write, PLC_STATEMENT_CLEAR))
-		refuse_dropped_row(&write);
+		refuse_unwritten_row(&write);
 	end();
 	return cleared;
 }
