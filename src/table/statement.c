@@ -54,12 +54,16 @@
 #include "table/key.h"
 #include "table/write_internal.h"
 
-/* Plans kept for a table.  One takes 50 to 100 kB: applications write few sets of columns. */
-#define MAX_PLANS	16
+/*
+ * Plans kept, of all tables.  One takes 30 to 100 kB; applications write few sets of
+ * columns.
+ */
+#define MAX_PLANS	256
 
 typedef struct KeptPlan
 {
-	dlist_node	node;
+	dlist_node	node;			/* in the list of its table */
+	dlist_node	used_node;		/* in that of all */
 	PlcStatementKind kind;
 	Bitmapset  *columns;
 	NameData	schema;			/* the name that it knows the table's schema by */
@@ -70,10 +74,13 @@ typedef struct KeptPlan
 /* Lives in the descriptor's context. */
 typedef struct PlcPlans
 {
-	dlist_head	list;			/* the one that was used last in front */
-	int			n;
+	dlist_head	list;
 	MemoryContextCallback callback;
 } PlcPlans;
+
+/* All plans, the one that was used last in front */
+static dlist_head used = DLIST_STATIC_INIT(used);
+static int	nplans = 0;
 
 /* A text under way. */
 typedef struct Writer
@@ -447,10 +454,11 @@ append_statement(Writer *writer, PlcStatementKind kind)
 /* ---------- plans ---------- */
 
 static void
-free_plan(PlcPlans *plans, KeptPlan *plan)
+free_plan(KeptPlan *plan)
 {
 	dlist_delete(&plan->node);
-	plans->n--;
+	dlist_delete(&plan->used_node);
+	nplans--;
 	SPI_freeplan(plan->spi);
 	bms_free(plan->columns);
 	pfree(plan);
@@ -463,7 +471,7 @@ free_plans(void *arg)
 	PlcPlans   *plans = arg;
 
 	while (!dlist_is_empty(&plans->list))
-		free_plan(plans, dlist_container(KeptPlan, node, dlist_head_node(&plans->list)));
+		free_plan(dlist_head_element(KeptPlan, node, &plans->list));
 }
 
 static PlcPlans *
@@ -517,7 +525,8 @@ keep(PlcPlans *plans, const PlcWrite *write, PlcStatementKind kind, SPIPlanPtr s
 	SPI_keepplan(spi);
 	plan->spi = spi;
 	dlist_push_head(&plans->list, &plan->node);
-	plans->n++;
+	dlist_push_head(&used, &plan->used_node);
+	nplans++;
 	return plan;
 }
 
@@ -553,13 +562,13 @@ get_plan(const PlcWrite *write, PlcStatementKind kind)
 
 	if (plan != NULL && is_usable(plan, write->relation))
 	{
-		dlist_move_head(&plans->list, &plan->node);
+		dlist_move_head(&used, &plan->used_node);
 		return plan;
 	}
 	if (plan != NULL)
-		free_plan(plans, plan);
-	while (plans->n >= MAX_PLANS)
-		free_plan(plans, dlist_tail_element(KeptPlan, node, &plans->list));
+		free_plan(plan);
+	while (nplans >= MAX_PLANS)
+		free_plan(dlist_tail_element(KeptPlan, used_node, &used));
 	return keep(plans, write, kind, prepare(write, kind));
 }
 
