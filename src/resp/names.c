@@ -208,8 +208,7 @@ plc_names_find(const char *key, size_t len, size_t *prefix_len)
 	Prefix		prefix;
 	NameEntry  *entry;
 
-	if (stale)
-		make_names();
+	plc_names_refresh();
 	if (latest != NULL && latest->prefix.len <= len &&
 		memcmp(latest->prefix.text, key, latest->prefix.len) == 0)
 	{
@@ -234,13 +233,20 @@ plc_names_stale(void)
 	return stale;
 }
 
+/* Makes the answers good again; what was found before may be another table's name now. */
+void
+plc_names_refresh(void)
+{
+	if (stale)
+		make_names();
+}
+
 Oid *
 plc_names_tables(int *n)
 {
 	Oid		   *copy;
 
-	if (stale)
-		make_names();
+	plc_names_refresh();
 	*n = ntables;
 	copy = palloc(Max(ntables, 1) * sizeof(Oid));
 	if (ntables > 0)

@@ -16,6 +16,7 @@ extern Oid	plc_names_find(const char *key, size_t len, size_t *prefix_len);
 
 /* May the answers given so far have changed since? */
 extern bool plc_names_stale(void);
+extern void plc_names_refresh(void);
 
 /* All tables that are attached and exist, in the order of their oids; palloc'd in the current context. */
 extern Oid *plc_names_tables(int *n);

@@ -57,10 +57,13 @@ plc_queue_add(PlcQueue *queue, const PlcRequest *request)
 	size_t		bytes = request_bytes(request);
 
 	if (queue->bytes + bytes > (size_t) plc_guc_request_limit)
+	{
+		queue->spoilt = true;
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("commands after MULTI take more than pg_local_cache.request_limit (%d bytes)",
 						plc_guc_request_limit)));
+	}
 	if (queue->n == queue->room)
 	{
 		queue->room *= 2;

@@ -56,7 +56,7 @@
 static struct
 {
 	bool		under_way;
-	bool		frozen;			/* repeatable read */
+	bool		sealed;			/* no more tables */
 	bool		written;
 	bool		ran_user_code;
 	Oid			role;			/* in whose name */
@@ -105,7 +105,7 @@ start(void)
 	StartTransactionCommand();
 	XactIsoLevel = XACT_READ_COMMITTED;
 	turn.under_way = true;
-	turn.frozen = turn.written = turn.ran_user_code = false;
+	turn.sealed = turn.written = turn.ran_user_code = false;
 	turn.role = InvalidOid;
 	turn.snapshot = NULL;
 	turn.tables = NULL;
@@ -134,7 +134,12 @@ plc_turn_freeze(void)
 {
 	Assert(turn.under_way && turn.snapshot == NULL);
 	XactIsoLevel = XACT_REPEATABLE_READ;
-	turn.frozen = true;
+}
+
+void
+plc_turn_seal(void)
+{
+	turn.sealed = true;
 }
 
 /* Hands over what the reads of a table have counted. */
@@ -150,18 +155,25 @@ end_read(PlcTurnTable *table)
 	plc_worker_count_reads(&counts);
 }
 
-static void
-end_reads(void)
+void
+plc_turn_end_reads(void)
 {
 	for (PlcTurnTable *table = turn.tables; table != NULL; table = table->next)
 		end_read(table);
+}
+
+void
+plc_turn_forget_reads(void)
+{
+	for (PlcTurnTable *table = turn.tables; table != NULL; table = table->next)
+		table->read = NULL;
 }
 
 /* No snapshot: the next one that is asked for is new. */
 static void
 drop_snapshot(void)
 {
-	end_reads();
+	plc_turn_end_reads();
 	if (turn.snapshot != NULL)
 		PopActiveSnapshot();
 	turn.snapshot = NULL;
@@ -353,6 +365,10 @@ typedef enum Lookup
 static Lookup
 lock_table(Oid relid, LOCKMODE lock, PlcTurnTable **result)
 {
+	if (turn.sealed)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("names of tables have changed during the transaction")));
 	if (!ConditionalLockRelationOid(relid, lock))
 		return LOCKED;
 	drop_snapshot();
@@ -391,6 +407,30 @@ look_up_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
 	return look_up(relid, lock, &key->table);
 }
 
+/* Looks a key's table up and locks it; LOCKED if others have it. */
+static Lookup
+take_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
+{
+	Lookup		lookup;
+
+	while ((lookup = look_up_key(arg, lock, key)) == NAMES_CHANGED)
+		CHECK_FOR_INTERRUPTS();
+	if (lookup == FOREIGN)
+		key->table = NULL;
+	return lookup;
+}
+
+bool
+plc_turn_lock(const PlcArg *argv, int n, int step, LOCKMODE lock)
+{
+	PlcTurnKey	key;
+
+	for (int i = 0; i < n; i++)
+		if (take_key(&argv[i * step], lock, &key) == LOCKED)
+			return false;
+	return true;
+}
+
 /*
  * All tables are locked before the snapshot is taken and anything is read, so all keys
  * are answered under one.
@@ -399,16 +439,8 @@ bool
 plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *keys)
 {
 	for (int i = 0; i < n; i++)
-	{
-		Lookup		lookup;
-
-		while ((lookup = look_up_key(&argv[i * step], lock, &keys[i])) == NAMES_CHANGED)
-			CHECK_FOR_INTERRUPTS();
-		if (lookup == LOCKED)
+		if (take_key(&argv[i * step], lock, &keys[i]) == LOCKED)
 			return false;
-		if (lookup == FOREIGN)
-			keys[i].table = NULL;
-	}
 	for (int i = 0; i < n; i++)
 	{
 		if (keys[i].table == NULL)
@@ -419,15 +451,30 @@ plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *ke
 	return true;
 }
 
+static Lookup
+take_table(Oid relid, LOCKMODE lock, PlcTurnTable **table)
+{
+	Lookup		lookup;
+
+	while ((lookup = look_up(relid, lock, table)) == NAMES_CHANGED)
+		plc_names_refresh();
+	return lookup;
+}
+
+bool
+plc_turn_lock_table(Oid relid, LOCKMODE lock)
+{
+	PlcTurnTable *table;
+
+	return take_table(relid, lock, &table) != LOCKED;
+}
+
 PlcTurnTable *
 plc_turn_table(Oid relid, LOCKMODE lock)
 {
 	PlcTurnTable *table;
-	Lookup		lookup;
 
-	while ((lookup = look_up(relid, lock, &table)) == NAMES_CHANGED)
-		(void) plc_names_find("", 0, &(size_t) {0});
-	if (lookup != FOUND)
+	if (take_table(relid, lock, &table) != FOUND)
 		return NULL;
 	prepare_table(table, lock);
 	return table;

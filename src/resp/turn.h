@@ -62,7 +62,14 @@ extern void plc_turn_freeze(void);
  */
 extern bool plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *keys);
 
-/* The same for a table known by its oid; NULL if it is locked by others, or gone. */
+/* Only locks them.  False if one is locked by others. */
+extern bool plc_turn_lock(const PlcArg *argv, int n, int step, LOCKMODE lock);
+extern bool plc_turn_lock_table(Oid relid, LOCKMODE lock);
+
+/* No more tables are locked in this transaction: it is an error to name another one. */
+extern void plc_turn_seal(void);
+
+/* As plc_turn_keys for a table known by its oid; NULL if it is locked by others, or gone. */
 extern PlcTurnTable *plc_turn_table(Oid relid, LOCKMODE lock);
 
 /* The key's values, palloc'd if need be; ncolumns of them.  Raises an error for what is no key. */
@@ -70,6 +77,10 @@ extern void plc_turn_key_values(const PlcTurnKey *key, Datum *values);
 
 /* Reads keys of one table under the turn's snapshot, in order. */
 extern void plc_turn_read(PlcTurnTable *table, const PlcKeys *keys, PlcSink *sink);
+
+/* Ends the reads of all tables; or forgets them, after an error in a subtransaction. */
+extern void plc_turn_end_reads(void);
+extern void plc_turn_forget_reads(void);
 
 /* The turn's snapshot, active; taken if there is none yet. */
 extern Snapshot plc_turn_snapshot(void);
