@@ -14,11 +14,11 @@
 #include "postgres.h"
 
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
 #include "storage/lockdefs.h"
 
 #include "resp/command.h"
 #include "resp/turn.h"
+#include "resp/worker.h"
 #include "table/write.h"
 
 /* Bytes of a key in a message. */
@@ -41,11 +41,10 @@ refuse_foreign_key(const PlcArg *arg)
  * one cannot be, and the command is to be put off.
  */
 static PlcTurnKey *
-find_keys(PlcRequest *request, const PlcArg *args, int n, int step)
+find_keys(const PlcArg *args, int n, int step)
 {
 	PlcTurnKey *keys = palloc(n * sizeof(PlcTurnKey));
 
-	PreventCommandDuringRecovery(request->command->name);
 	if (!plc_turn_keys(args, n, step, RowExclusiveLock, keys))
 		return NULL;
 	for (int i = 0; i < n; i++)
@@ -53,6 +52,14 @@ find_keys(PlcRequest *request, const PlcArg *args, int n, int step)
 			refuse_foreign_key(&args[i * step]);
 	plc_turn_ran_user_code();	/* from here on triggers may run, even if this fails */
 	return keys;
+}
+
+/* Rows were written, n of them. */
+static void
+note_writes(int n)
+{
+	plc_turn_written();
+	plc_worker_count(PLC_ENDPOINT_WRITES, n);
 }
 
 static bool
@@ -64,7 +71,7 @@ write_row(const PlcTurnKey *key, const PlcArg *json, PlcWriteMode mode)
 	plc_turn_key_values(key, values);
 	written = plc_write_row(key->table->table, key->table->relation, values,
 							json->data, json->len, mode);
-	plc_turn_written();
+	note_writes(written);
 	return written;
 }
 
@@ -118,7 +125,7 @@ plc_cmd_set(PlcRequest *request)
 	for (int i = 3; i < request->argc; i++)
 		if (!read_option(request, &request->argv[i], &mode))
 			return PLC_DONE;
-	if ((key = find_keys(request, &request->argv[1], 1, 1)) == NULL)
+	if ((key = find_keys(&request->argv[1], 1, 1)) == NULL)
 		return PLC_PARK;
 	if (write_row(key, &request->argv[2], mode))
 		plc_reply_simple(request->out, "OK");
@@ -130,7 +137,7 @@ plc_cmd_set(PlcRequest *request)
 PlcOutcome
 plc_cmd_setnx(PlcRequest *request)
 {
-	PlcTurnKey *key = find_keys(request, &request->argv[1], 1, 1);
+	PlcTurnKey *key = find_keys(&request->argv[1], 1, 1);
 
 	if (key == NULL)
 		return PLC_PARK;
@@ -157,7 +164,7 @@ plc_cmd_mset(PlcRequest *request)
 
 	if (request->argc % 2 == 0)
 		return refuse_count(request);
-	if ((keys = find_keys(request, &request->argv[1], n, 2)) == NULL)
+	if ((keys = find_keys(&request->argv[1], n, 2)) == NULL)
 		return PLC_PARK;
 	for (int i = 0; i < n; i++)
 		write_row(&keys[i], &request->argv[2 + 2 * i], PLC_WRITE_ANY);
@@ -165,23 +172,29 @@ plc_cmd_mset(PlcRequest *request)
 	return PLC_DONE;
 }
 
+static bool
+delete_row(const PlcTurnKey *key)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		deleted;
+
+	plc_turn_key_values(key, values);
+	deleted = plc_write_delete(key->table->table, key->table->relation, values);
+	note_writes(deleted);
+	return deleted;
+}
+
 PlcOutcome
 plc_cmd_del(PlcRequest *request)
 {
 	int			n = request->argc - 1;
-	PlcTurnKey *keys = find_keys(request, &request->argv[1], n, 1);
+	PlcTurnKey *keys = find_keys(&request->argv[1], n, 1);
 	int			deleted = 0;
 
 	if (keys == NULL)
 		return PLC_PARK;
 	for (int i = 0; i < n; i++)
-	{
-		Datum		values[INDEX_MAX_KEYS];
-
-		plc_turn_key_values(&keys[i], values);
-		deleted += plc_write_delete(keys[i].table->table, keys[i].table->relation, values);
-		plc_turn_written();
-	}
+		deleted += delete_row(&keys[i]);
 	plc_reply_integer(request->out, deleted);
 	return PLC_DONE;
 }
@@ -211,7 +224,7 @@ static PlcOutcome
 set_fields(PlcRequest *request, int *added)
 {
 	Datum		values[INDEX_MAX_KEYS];
-	PlcTurnKey *key = find_keys(request, &request->argv[1], 1, 1);
+	PlcTurnKey *key = find_keys(&request->argv[1], 1, 1);
 	PlcWriteField *fields;
 	int			n;
 
@@ -220,7 +233,7 @@ set_fields(PlcRequest *request, int *added)
 	fields = read_fields(request, 2, &n);
 	plc_turn_key_values(key, values);
 	*added = plc_write_fields(key->table->table, key->table->relation, values, fields, n);
-	plc_turn_written();
+	note_writes(1);
 	return PLC_DONE;
 }
 
@@ -254,16 +267,17 @@ PlcOutcome
 plc_cmd_hdel(PlcRequest *request)
 {
 	Datum		values[INDEX_MAX_KEYS];
-	PlcTurnKey *key = find_keys(request, &request->argv[1], 1, 1);
+	PlcTurnKey *key = find_keys(&request->argv[1], 1, 1);
 	PlcWriteField *fields;
 	int			n;
+	int			cleared;
 
 	if (key == NULL)
 		return PLC_PARK;
 	fields = read_fields(request, 1, &n);
 	plc_turn_key_values(key, values);
-	plc_reply_integer(request->out, plc_write_clear(key->table->table, key->table->relation,
-													values, fields, n));
-	plc_turn_written();
+	cleared = plc_write_clear(key->table->table, key->table->relation, values, fields, n);
+	note_writes(cleared > 0);
+	plc_reply_integer(request->out, cleared);
 	return PLC_DONE;
 }
