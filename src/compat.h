@@ -167,6 +167,23 @@ plc_scram_usual_rounds(void)
 }
 
 /*
+ * 16 lets the actions of a JSON parser fail and changed how a lexer is made; the
+ * lexer here resolves escapes.  jsonapi.h and jsonfuncs.h must have been included.
+ */
+#if PG_VERSION_NUM >= 160000
+#define PlcJsonResult			JsonParseErrorType
+#define PLC_JSON_OK				JSON_SUCCESS
+#else
+#define PlcJsonResult			void
+#define PLC_JSON_OK
+#endif
+#if PG_VERSION_NUM >= 170000
+#define plc_json_lexer(text)	makeJsonLexContext(NULL, text, true)
+#else
+#define plc_json_lexer(text)	makeJsonLexContext(text, true)
+#endif
+
+/*
  * The session's lc_monetary, read.  Declared in utils/pg_locale.h, alike in all
  * versions; but that header wants those of ICU, which a machine with PostgreSQL's
  * development files need not have.

@@ -56,6 +56,9 @@ typedef struct PlcTable
 	struct PlcRenderer *renderer;	/* render.h; NULL: the server renders (shape.uncacheable) */
 	const char *unprovable;		/* why versions cannot be proven, or NULL */
 
+	/* how it is written */
+	struct PlcPlans *plans;		/* statement.c; NULL until the first write */
+
 	/* who may read: role found to be permitted, at that state of the roles */
 	Oid			permitted_role;
 	uint64		permitted_at;
