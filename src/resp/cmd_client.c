@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 
 #include "resp/cmd_client.h"
 

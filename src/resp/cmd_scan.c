@@ -38,6 +38,7 @@
 #include "utils/syscache.h"
 
 #include "resp/command.h"
+#include "resp/cmd_scan.h"
 #include "resp/names.h"
 #include "resp/turn.h"
 #include "table/scan.h"
@@ -440,8 +441,8 @@ plc_cmd_scan(PlcRequest *request)
 
 /* ---------- DBSIZE ---------- */
 
-PlcOutcome
-plc_cmd_dbsize(PlcRequest *request)
+bool
+plc_scan_estimate_all(int64 *total)
 {
 	int			n;
 	Oid		   *relids = plc_names_tables(&n);
@@ -454,13 +455,24 @@ plc_cmd_dbsize(PlcRequest *request)
 		switch (open_table(relids[i], &table))
 		{
 			case LOCKED:
-				return PLC_PARK;
+				return false;
 			case PASSED_OVER:
 				continue;
 			case OPENED:
 				rows += plc_scan_estimate(table->table, table->relation, plc_turn_snapshot());
 		}
 	}
-	plc_reply_integer(request->out, (int64) rows);
+	*total = (int64) rows;
+	return true;
+}
+
+PlcOutcome
+plc_cmd_dbsize(PlcRequest *request)
+{
+	int64		rows;
+
+	if (!plc_scan_estimate_all(&rows))
+		return PLC_PARK;
+	plc_reply_integer(request->out, rows);
 	return PLC_DONE;
 }

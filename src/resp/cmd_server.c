@@ -16,6 +16,7 @@
 
 #include "guc.h"
 #include "metrics.h"
+#include "resp/cmd_scan.h"
 #include "resp/command.h"
 #include "resp/turn.h"
 
@@ -187,9 +188,9 @@ info_cluster(StringInfo info)
 static void
 info_keyspace(StringInfo info)
 {
-	int64		rows = plc_scan_estimate();
+	int64		rows;
 
-	if (rows > 0)
+	if (plc_scan_estimate_all(&rows) && rows > 0)
 		appendStringInfo(info, "db0:keys=" INT64_FORMAT ",expires=0,avg_ttl=0\r\n", rows);
 }
 

@@ -20,14 +20,14 @@
 #define OPEN		PLC_CMD_OPEN
 #define READ		PLC_CMD_READ
 #define WRITE		(PLC_CMD_WRITE | PLC_CMD_SLOW)
-#define CATALOG		PLC_CMD_CATALOG
+#define LOOKS_UP		PLC_CMD_CATALOG
 #define SLOW		PLC_CMD_SLOW
 #define AT_ONCE		PLC_CMD_AT_ONCE
 #define NO_MULTI	PLC_CMD_NO_MULTI
 
 /* name, arity, flags, handler, keys, group, arguments, summary, subcommands */
 static const PlcCommand acl_commands[] = {
-	{"whoami", 2, CATALOG, plc_cmd_acl_whoami, 0, 0, 0, "connection", "", "Tells the role that this connection acts as."},
+	{"whoami", 2, LOOKS_UP, plc_cmd_acl_whoami, 0, 0, 0, "connection", "", "Tells the role that this connection acts as."},
 	{NULL}
 };
 
@@ -37,8 +37,8 @@ static const PlcCommand client_commands[] = {
 	{"getredir", 2, 0, plc_cmd_client_getredir, 0, 0, 0, "connection", "", "Tells that invalidations are not redirected."},
 	{"help", 2, OPEN, plc_cmd_client_help, 0, 0, 0, "connection", "", "Lists the subcommands."},
 	{"id", 2, 0, plc_cmd_client_id, 0, 0, 0, "connection", "", "Tells the number of this connection."},
-	{"info", 2, CATALOG, plc_cmd_client_info, 0, 0, 0, "connection", "", "Describes this connection."},
-	{"list", -2, CATALOG, plc_cmd_client_list, 0, 0, 0, "connection", "[TYPE normal] [ID id [...]]", "Describes all connections, of all workers."},
+	{"info", 2, LOOKS_UP, plc_cmd_client_info, 0, 0, 0, "connection", "", "Describes this connection."},
+	{"list", -2, LOOKS_UP, plc_cmd_client_list, 0, 0, 0, "connection", "[TYPE normal] [ID id [...]]", "Describes all connections, of all workers."},
 	{"no-evict", 3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "ON | OFF", "Accepted, and without effect."},
 	{"no-touch", 3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "ON | OFF", "Accepted, and without effect."},
 	{"reply", 3, AT_ONCE, plc_cmd_client_reply, 0, 0, 0, "connection", "ON | OFF | SKIP", "Turns replies on or off, or drops the next one."},
@@ -120,8 +120,8 @@ const PlcCommand plc_commands[] = {
 	{"hset", -4, WRITE, plc_cmd_hset, 1, 1, 1, "hash", "key column value [...]", "Sets columns of the row; tells how many were null before."},
 	{"hstrlen", 3, READ, plc_cmd_hstrlen, 1, 1, 1, "hash", "key column", "Tells the bytes of a column's text."},
 	{"hvals", 2, READ, plc_cmd_hvals, 1, 1, 1, "hash", "key", "Answers the columns that are not null, without names."},
-	{"info", -1, CATALOG, plc_cmd_info, 0, 0, 0, "server", "[section [...]]", "Tells about the server."},
-	{"invalidate", 2, CATALOG | SLOW, plc_cmd_invalidate, 0, 0, 0, "server", "CRUD | CRUD:database | CRUD:database.schema.table | key", "Forgets cached rows; tells how many. Never needed."},
+	{"info", -1, LOOKS_UP, plc_cmd_info, 0, 0, 0, "server", "[section [...]]", "Tells about the server."},
+	{"invalidate", 2, LOOKS_UP | SLOW, plc_cmd_invalidate, 0, 0, 0, "server", "CRUD | CRUD:database | CRUD:database.schema.table | key", "Forgets cached rows; tells how many. Never needed."},
 	{"keys", 2, 0, plc_cmd_no_keys, 0, 0, 0, "generic", "pattern", "Refused: use SCAN."},
 	{"latency", -2, 0, NULL, 0, 0, 0, "server", "", "Answers empty lists.", latency_commands},
 	{"memory", -2, 0, NULL, 0, 0, 0, "server", "", "Tells sizes.", memory_commands},
@@ -146,7 +146,7 @@ const PlcCommand plc_commands[] = {
 	{"setex", 4, 0, plc_cmd_no_expiry, 1, 1, 1, "string", "key seconds row", "Refused: rows do not expire."},
 	{"setnx", 3, WRITE, plc_cmd_setnx, 1, 1, 1, "string", "key row", "Writes a row if there is none."},
 	{"slowlog", -2, 0, NULL, 0, 0, 0, "server", "", "Answers empty lists.", slowlog_commands},
-	{"stat", 1, CATALOG, plc_cmd_stat, 0, 0, 0, "server", "", "Answers all counters as JSON."},
+	{"stat", 1, LOOKS_UP, plc_cmd_stat, 0, 0, 0, "server", "", "Answers all counters as JSON."},
 	{"strlen", 2, READ, plc_cmd_strlen, 1, 1, 1, "string", "key", "Tells the bytes of the row's text."},
 	{"subscribe", -2, 0, plc_cmd_no_subscribe, 0, 0, 0, "pubsub", "channel [...]", "Refused: messages are not sent."},
 	{"time", 1, 0, plc_cmd_time, 0, 0, 0, "server", "", "Tells the server's time."},
@@ -247,10 +247,12 @@ unknown_subcommand(const PlcRequest *request, const PlcCommand *command)
 	char		name[NAME_ROOM];
 
 	strlcpy(name, command->name, sizeof(name));
+	for (char *p = name; *p != '\0'; p++)
+		*p = pg_ascii_toupper((unsigned char) *p);
 	plc_reply_error(request->out,
 					psprintf("ERR unknown subcommand '%.*s'. Try %s HELP.",
 							 shown(&request->argv[1], 128), request->argv[1].data,
-							 pg_strtoupper(name)));
+							 name));
 }
 
 static void

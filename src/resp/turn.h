@@ -5,6 +5,7 @@
 #ifndef PLC_RESP_TURN_H
 #define PLC_RESP_TURN_H
 
+#include "storage/lockdefs.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 

@@ -20,10 +20,12 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
+#include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
+#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -66,7 +68,7 @@ plc_workers_register(void)
 
 /* Sleeps; ends with the postmaster, or when told to. */
 static void
-pause(long milliseconds)
+nap(long milliseconds)
 {
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, milliseconds,
 					 plc_wait_event());
@@ -88,7 +90,7 @@ pause_after_failures(void)
 		return;
 	until += USECS_PER_SEC * Min(MAX_PAUSE_SECONDS, 1 << Min(plc_my_worker->failures - 1, 6));
 	while (GetCurrentTimestamp() < until)
-		pause(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until));
+		nap(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), until));
 }
 
 static bool
@@ -207,7 +209,7 @@ plc_worker_main(Datum number)
 
 	pause_after_failures();
 	while (plc_my_number > 0 && !first_worker_serves())
-		pause(100);
+		nap(100);
 	connect_to_database();
 	set_session_up();
 	raise_file_limit();

@@ -7,6 +7,7 @@
 
 #include "access/htup.h"
 #include "access/tupdesc.h"
+#include "utils/snapshot.h"
 
 #include "stats.h"
 #include "table/key.h"
