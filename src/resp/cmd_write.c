@@ -27,13 +27,14 @@
 static void
 refuse_foreign_key(const PlcArg *arg)
 {
-	int			len = pg_mbcliplen(arg->data, Min(arg->len, INT_MAX), MAX_KEY_SHOWN);
-	bool		readable = pg_verifymbstr(arg->data, len, true);
+	const char *shown = "?";
 
+	/* In this order: half a character at the end would be taken for a whole one. */
+	if (pg_verifymbstr(arg->data, arg->len, true))
+		shown = pnstrdup(arg->data, pg_mbcliplen(arg->data, arg->len, MAX_KEY_SHOWN));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_TABLE),
-			 errmsg("key \"%s\" names no table that is attached to the cache",
-					readable ? pnstrdup(arg->data, len) : "?")));
+			 errmsg("key \"%s\" names no table that is attached to the cache", shown)));
 }
 
 /*
