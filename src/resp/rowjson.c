@@ -171,10 +171,8 @@ plc_row_name_is(const PlcRowField *field, const char *name, size_t len)
 	const char *at = field->name;
 	const char *end = at + field->name_len;
 
-	if (len > field->name_len)
-		return false;
-	if (len == field->name_len)
-		return memcmp(at, name, len) == 0 && memchr(at, '\\', len) == NULL;
+	if (memchr(at, '\\', field->name_len) == NULL)
+		return len == field->name_len && memcmp(at, name, len) == 0;
 	while (at < end)
 	{
 		char		character[4];

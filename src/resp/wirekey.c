@@ -325,7 +325,7 @@ static bool
 read_member(Row *row, PlcWireField *field)
 {
 	if (row->at == row->end || *row->at != '"')
-		return fail(row, "key object must have a column name in double quotes here");
+		return fail(row, "key object must have column names in double quotes");
 	if (!read_string(row, &field->name, &field->name_len))
 		return false;
 	if (!take(row, ':'))

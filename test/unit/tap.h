@@ -15,20 +15,25 @@
 static int	tap_run = 0;
 static int	tap_failed = 0;
 
-/* One claim, named by a printf format; returns whether it holds. */
+/*
+ * One claim, named by a printf format; returns whether it holds.  Control
+ * characters in the name become blanks, for it is a line.
+ */
 static inline bool __attribute__((format(printf, 2, 3)))
 tap_ok(bool holds, const char *format,...)
 {
+	char		name[300];
 	va_list		args;
 
+	va_start(args, format);
+	vsnprintf(name, sizeof(name), format, args);
+	va_end(args);
+	for (char *at = name; *at != '\0'; at++)
+		*at = (unsigned char) *at < ' ' ? ' ' : *at;
 	tap_run++;
 	if (!holds)
 		tap_failed++;
-	printf("%sok %d - ", holds ? "" : "not ", tap_run);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	printf("\n");
+	printf("%sok %d - %s\n", holds ? "" : "not ", tap_run, name);
 	fflush(stdout);
 	return holds;
 }
