@@ -36,7 +36,7 @@ stands_alone() {
     local twice="#include \"$1\"\n#include \"$1\"\n"
 
     case $1 in
-        cache/*) printf '%b' "$twice" | "${CC:-gcc}" "${FLAGS[@]}" - ;;
+        cache/* | resp/buffer.h | resp/codec.h | resp/rowjson.h | resp/wirekey.h) printf '%b' "$twice" | "${CC:-gcc}" "${FLAGS[@]}" - ;;
         *) printf '%b' "#include \"postgres.h\"\n$twice" | "${CC:-gcc}" "${FLAGS[@]}" "${SERVER[@]}" - ;;
     esac
 }
@@ -59,6 +59,7 @@ allowed() {
     [ -e "$2" ] || return 0 # a header of the server
     case $1 in
         sql/*) ;;
+        resp/*) [[ $2 != sql/* ]] ;;
         table/*) [[ $2 == cache/* || $2 == table/* || $2 != */* ]] ;;
         *.h) [[ $2 == cache/* || $2 != */* ]] ;;
         *) [[ $2 != sql/* ]] ;;

@@ -8,7 +8,7 @@
 #include "datatype/timestamp.h"
 
 /* Serves clients; returns never.  The sockets are open, the database is connected. */
-extern void plc_server_run(void) pg_attribute_noreturn();
+extern void plc_server_run(void) __attribute__((noreturn));
 
 /* When the turn began */
 extern TimestampTz plc_server_now(void);
