@@ -7,7 +7,7 @@ OBJS        = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 DATA_built  = sql/$(EXTENSION)--$(EXTVERSION).sql
 DATA        = $(filter-out $(DATA_built),$(wildcard sql/$(EXTENSION)--*--*.sql))
 EXTRA_CLEAN = $(DATA_built) output_iso results test/regress/output test/isolation/output test/tap/tmp_check \
-              test/unit/bin tmp_check
+              test/unit/bin test/fuzz/bin tmp_check
 
 # CI passes WERROR=1; a user's newer compiler must not stop the build for a new warning.
 PG_CPPFLAGS = -Isrc -DPLC_VERSION='"$(EXTVERSION)"' $(PLC_RULES)
@@ -29,7 +29,7 @@ REGRESS_PREP   = test-folders
 # Some targets need no server.
 ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
-else ifneq ($(filter-out help doccheck unit unit-asan unit-tsan,$(or $(MAKECMDGOALS),all)),)
+else ifneq ($(filter-out help doccheck unit unit-asan unit-tsan fuzz,$(or $(MAKECMDGOALS),all)),)
 $(error no PostgreSQL to build for: "$(PG_CONFIG) --pgxs" names no makefile. \
 Install postgresql-server-dev-NN for your server version NN, or set PG_CONFIG to the pg_config of a server)
 endif
@@ -44,7 +44,7 @@ $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h src/*/*.h) $(EXTENSION).control
 test-folders:
 	mkdir -p tmp_check test/regress/output test/isolation/output
 
-.PHONY: test-folders help unit unit-asan unit-tsan tap headercheck doccheck bench
+.PHONY: test-folders help unit unit-asan unit-tsan fuzz tap headercheck doccheck bench
 help:
 	@sed -n 's/^## //p' Makefile
 
@@ -52,7 +52,8 @@ help:
 ## install       install into the server of PG_CONFIG
 ## installcheck  regression and isolation tests, in a temporary server
 ## tap           tests of whole servers: restart, crash, standby, races
-## unit          tests of the store outside the server (unit-asan, unit-tsan: under sanitizers)
+## unit          tests of the modules that need no server (unit-asan, unit-tsan: under sanitizers)
+## fuzz          random bytes for what reads bytes of clients, with clang; 10 s, or FUZZ_SECONDS=
 ## headercheck   each header compiles alone, includes point one way
 ## doccheck      settings, functions and counters in docs agree with the code
 ## bench         SQL side by side with prepared statements
@@ -62,6 +63,8 @@ unit-asan:
 	$(MAKE) -C test/unit asan
 unit-tsan:
 	$(MAKE) -C test/unit tsan
+fuzz:
+	$(MAKE) -C test/fuzz run
 tap:
 	rm -rf test/tap/tmp_check tmp_check/tap
 	cd test/tap && PG_CONFIG=$(PG_CONFIG) prove -I lib $(or $(PROVE_TESTS),t/*.pl)

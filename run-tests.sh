@@ -11,7 +11,7 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/scripts/lib.sh"
 
-STEPS=(build install headercheck doccheck unit unit-asan unit-tsan installcheck tap checker)
+STEPS=(build install headercheck doccheck unit unit-asan unit-tsan fuzz installcheck tap checker)
 STEP_LIMIT=600 # seconds; a step that hangs is stopped and has failed
 PASSED=0
 FAILED=0
@@ -64,6 +64,7 @@ prepare() {
     ensure_user
     choose_server
     install_server perl libipc-run-perl libpq-dev gdb
+    [[ " ${steps[*]} " != *" fuzz "* ]] || install_fuzzer
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/plc-tests.XXXXXX")
     trap stop_everything EXIT
     mkdir "$WORK/tmp" "$WORK/logs"
@@ -72,6 +73,15 @@ prepare() {
     cd "$WORK/source"
     export HOME=$WORK TMPDIR=$WORK/tmp PATH=$BINDIR:$PATH
     say "Testing with $("$PG_CONFIG" --version) as user $RUN_USER in $WORK"
+}
+
+# clang, and what it links fuzzers and sanitizers with.
+install_fuzzer() {
+    local version
+
+    install_packages clang
+    version=$(clang -dumpversion)
+    install_packages "libclang-rt-${version%%.*}-dev"
 }
 
 stop_everything() {
@@ -140,6 +150,11 @@ count_checker() {
         paste -sd, | sed 's/,/, /g'
 }
 
+# The inputs that all fuzzers together have tried.
+count_fuzz() {
+    awk '/^fuzz_.*: [0-9]+ inputs$/ { total += $2 } END { print total + 0 }' "$1"
+}
+
 # A step passes if its command does; a step of tests that ran none has failed.
 judge() {
     local counted="" verdict=ok
@@ -149,6 +164,10 @@ judge() {
             counted="$ok passed, $bad failed"
             [ $((ok + bad)) -gt 0 ] || status=1 ;;
         checker) counted=$(count_checker "$log") ;;
+        fuzz)
+            counted=$(count_fuzz "$log")
+            [ "$counted" -gt 0 ] || status=1
+            counted+=" inputs" ;;
     esac
     if [ "$status" -eq 0 ] && [ "$bad" -eq 0 ]; then
         ok=$((ok + 1))

@@ -170,7 +170,8 @@ install_server() {
 copy_source() {
     mkdir -p "$1"
     tar -C "$SOURCE" --exclude-vcs --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-        --exclude=./build --exclude=./tmp_check --exclude=./test/unit/bin -cf - . | tar -C "$1" --no-same-owner -xf -
+        --exclude=./build --exclude=./tmp_check --exclude=./test/unit/bin --exclude=./test/fuzz/bin -cf - . |
+        tar -C "$1" --no-same-owner -xf -
 }
 
 # Gives what root made to RUN_USER.
