@@ -69,10 +69,11 @@
 #define LONGEST_WAIT	(1000 * MILLISECOND)
 #define WAIT_A_PLACE	(2 * MILLISECOND)
 
-/* From the first failure's delay to the longest it doubles six times; each second forgives one */
+/* From the first failure's delay to the longest it doubles six times; one is forgiven now and then */
 #define FIRST_DELAY		(100 * MILLISECOND)
 #define LONGEST_DELAY	(5000 * MILLISECOND)
 #define MOST_FAILURES	10
+#define FORGIVE_EVERY	(250 * MILLISECOND)
 
 /* From so many recent failures on, slices are a millisecond apart */
 #define MANY_FAILURES	4
@@ -115,12 +116,12 @@ static TimestampTz failures_at = 0; /* when they were last counted down */
 static int
 recent_failures(TimestampTz now)
 {
-	int64		seconds = (now - failures_at) / USECS_PER_SEC;
+	int64		forgiven = (now - failures_at) / FORGIVE_EVERY;
 
-	/* A clock that was set back starts anew. */
-	if (seconds != 0)
+	/* A clock that was set back forgives nothing, and starts anew. */
+	if (forgiven != 0)
 	{
-		failures = seconds > 0 ? Max(failures - seconds, 0) : failures;
+		failures = forgiven > 0 ? Max(failures - forgiven, 0) : failures;
 		failures_at = now;
 	}
 	return failures;
