@@ -308,7 +308,7 @@ plc_command_check(PlcRequest *request)
 {
 	if (!find(request))
 		return false;
-	request->conn->client->last_command = request->command->name;
+	request->conn->client->last_command = request->command;
 	if (!(request->command->flags & PLC_CMD_OPEN) && !plc_identity_is_known(request->conn))
 	{
 		plc_reply_error(request->out, "NOAUTH Authentication required.");

@@ -38,6 +38,7 @@
 #include "utils/timestamp.h"
 
 #include "guc.h"
+#include "resp/command.h"
 #include "resp/endpoint.h"
 
 #define NO_SLOT		(-1)
@@ -396,6 +397,30 @@ plc_client_role_name(const PlcClient *client)
 	return name != NULL ? name : psprintf("%u", client->role);
 }
 
+/* The command of which this is a subcommand, or NULL. */
+static const PlcCommand *
+container_of(const PlcCommand *command)
+{
+	for (const PlcCommand *container = plc_commands; container->name != NULL; container++)
+		for (const PlcCommand *sub = container->subcommands; sub != NULL && sub->name != NULL; sub++)
+			if (sub == command)
+				return container;
+	return NULL;
+}
+
+char *
+plc_client_last_command(const PlcClient *client)
+{
+	const PlcCommand *container;
+
+	if (client->last_command == NULL)
+		return NULL;
+	container = container_of(client->last_command);
+	if (container == NULL)
+		return pstrdup(client->last_command->name);
+	return psprintf("%s|%s", container->name, client->last_command->name);
+}
+
 /* " name=text", without what would end the field or the line. */
 static void
 append_field(StringInfo line, const char *name, const char *text)
@@ -423,6 +448,7 @@ plc_client_line(const PlcClient *client)
 	TimestampTz last = client->last_command_at != 0 ? client->last_command_at : client->connected_at;
 	bool		is_unix = client->address[0] == '/';
 	char	   *role = plc_client_role_name(client);
+	char	   *command = plc_client_last_command(client);
 
 	initStringInfo(&line);
 	appendStringInfo(&line, "id=" UINT64_FORMAT, client->id);
@@ -434,7 +460,7 @@ plc_client_line(const PlcClient *client)
 					 client->queued >= 0 ? "x" : "", is_unix ? "U" : "",
 					 client->queued < 0 && !is_unix ? "N" : "",
 					 client->queued, client->input, client->output);
-	append_field(&line, "cmd", client->last_command != NULL ? client->last_command : "NULL");
+	append_field(&line, "cmd", command != NULL ? command : "NULL");
 	append_field(&line, "user", role != NULL ? role : "");
 	appendStringInfo(&line, " redir=-1 resp=%d", client->protocol);
 	append_field(&line, "lib-name", client->library);

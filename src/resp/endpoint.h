@@ -28,7 +28,7 @@
 	X(AUTH_FAILURES, "client_auth_failures") /* wrong token, password or role */ \
 	X(TIMEOUTS, "client_timeouts") 			/* closed for idleness */ \
 	X(KEYS, "client_keys") 					/* keys of attached tables, read */ \
-	X(MGET_KEYS, "client_mget_keys") 		/* of these by GET and MGET */ \
+	X(MGET_KEYS, "client_mget_keys") 		/* keys that GET and MGET asked for, foreign ones too */ \
 	X(HITS, "cache_hit") 					/* of client_keys: answered from the cache */ \
 	X(MISSES, "cache_miss") 				/* of client_keys: answered through the index or a query */ \
 	X(BYPASSES, "cache_bypass") 			/* of cache_miss: without asking the cache */ \
@@ -61,7 +61,7 @@ typedef struct PlcClient
 
 	/* Changed by the worker with each command, without a stir: one may be older than another */
 	TimestampTz last_command_at;	/* 0: none yet */
-	const char *last_command;	/* a name in the library's command table; the same address in all processes */
+	const struct PlcCommand *last_command;	/* the same address in all processes; NULL: none yet */
 	uint32		input;			/* bytes received and not yet run */
 	uint32		output;			/* bytes not yet sent */
 	int			queued;			/* commands in MULTI; -1: none open */
@@ -148,6 +148,9 @@ extern bool plc_client_visible(const PlcClient *client);
 
 /* The name of its role, palloc'd; NULL if it is not authenticated.  Needs a transaction. */
 extern char *plc_client_role_name(const PlcClient *client);
+
+/* "get", "client|list", palloc'd; NULL before the first. */
+extern char *plc_client_last_command(const PlcClient *client);
 
 /* The line of CLIENT LIST and CLIENT INFO for it, palloc'd, with a line feed at the end.  Needs a transaction. */
 extern char *plc_client_line(const PlcClient *client);

@@ -381,7 +381,7 @@ protocol_error(PlcConn *conn)
 {
 	plc_worker_count(PLC_ENDPOINT_PROTOCOL_ERRORS, 1);
 	if (conn->parser.error != NULL)
-		plc_reply_error(&conn->out, psprintf("ERR %s", conn->parser.error));
+		plc_reply_error(&conn->out, conn->parser.error);
 	plc_conn_close(conn);
 	place_idle(conn);
 }

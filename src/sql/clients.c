@@ -75,7 +75,7 @@ make_row(const PlcClient *client, ClientRow *row)
 	add_text(row, client->library_version);
 	add_time(row, client->connected_at);
 	add_time(row, client->last_command_at);
-	add_text(row, client->last_command);
+	add_text(row, plc_client_last_command(client));
 	add_value(row, Int64GetDatum(client->commands));
 	if (client->queued < 0)
 		add_null(row);
