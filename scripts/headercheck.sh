@@ -3,8 +3,9 @@
 #
 #   scripts/headercheck.sh [PG_CONFIG]
 #
-# A header compiles with nothing but postgres.h before it, one of src/cache with nothing at all, and may be included
-# twice.  cache/ uses only itself; table/ uses cache/ and the headers on top; sql/ uses all of them; nobody uses sql/.
+# A header compiles with nothing but postgres.h before it, one of pure C with nothing at all, and may be included
+# twice.  cache/ uses only itself; table/ uses cache/ and the headers on top; resp/ uses table/ too; sql/ uses all of
+# them; nobody uses sql/.
 set -euo pipefail
 cd "$(dirname "$0")/../src"
 
