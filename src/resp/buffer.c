@@ -11,8 +11,10 @@
  *
  * Most clients are idle at any moment, and an idle one should hold no buffer.  The
  * owner gives the memory of an empty buffer up after each turn and takes it again
- * in the next: so this must cost nearly nothing, and small pieces go to a pool.
- * Ten thousand clients then share the few that are in use at once.
+ * in the next: so this must cost nearly nothing, and pieces of two sizes go to pools,
+ * the last one given first taken.  Ten thousand clients then share the few that are in
+ * use at once, and those stay in the processor's cache: a request of one key and its
+ * reply fit in small pieces, a request of many keys in medium ones.
  *
  * Needs no lock: a process has a pool of its own.
  */
@@ -22,11 +24,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Enough for the clients of a turn that are served with one request each; 1 MB */
+/* Pieces of one size that nobody uses; no more of them than a turn has clients */
 #define POOL_SIZE	64
 
-static char *pool[POOL_SIZE];
-static int	pool_used = 0;
+typedef struct Pool
+{
+	size_t		size;			/* of each */
+	int			n;
+	char	   *memory[POOL_SIZE];
+} Pool;
+
+static Pool pools[] = {{PLC_BUFFER_SMALL}, {PLC_BUFFER_MEDIUM}};
 
 void
 plc_buffer_init(PlcBuffer *buffer, size_t limit)
@@ -35,19 +43,30 @@ plc_buffer_init(PlcBuffer *buffer, size_t limit)
 	buffer->limit = limit;
 }
 
+/* The pool of this size, or NULL. */
+static Pool *
+pool_of_size(size_t size)
+{
+	return size == PLC_BUFFER_SMALL ? &pools[0] : size == PLC_BUFFER_MEDIUM ? &pools[1] : NULL;
+}
+
 static char *
 get_memory(size_t size)
 {
-	if (size == PLC_BUFFER_SMALL && pool_used > 0)
-		return pool[--pool_used];
+	Pool	   *pool = pool_of_size(size);
+
+	if (pool != NULL && pool->n > 0)
+		return pool->memory[--pool->n];
 	return malloc(size);
 }
 
 static void
 give_memory(char *memory, size_t size)
 {
-	if (size == PLC_BUFFER_SMALL && pool_used < POOL_SIZE)
-		pool[pool_used++] = memory;
+	Pool	   *pool = pool_of_size(size);
+
+	if (pool != NULL && pool->n < POOL_SIZE)
+		pool->memory[pool->n++] = memory;
 	else
 		free(memory);
 }
@@ -62,8 +81,8 @@ plc_buffer_release(PlcBuffer *buffer)
 }
 
 /*
- * A size for that many bytes: twice the last until a quarter would stay free, but
- * no more than the limit and a quarter of the whole.
+ * A size for that many bytes: small, medium, then twice the last, until a quarter would
+ * stay free; but no more than the limit and a quarter of the whole.
  */
 static size_t
 choose_size(const PlcBuffer *buffer, size_t needed)
@@ -74,7 +93,7 @@ choose_size(const PlcBuffer *buffer, size_t needed)
 	if (most < buffer->limit)
 		most = SIZE_MAX;
 	while (size - size / 4 < needed && size < most)
-		size = size <= SIZE_MAX / 2 ? size * 2 : SIZE_MAX;
+		size = size < PLC_BUFFER_MEDIUM ? PLC_BUFFER_MEDIUM : size <= SIZE_MAX / 2 ? size * 2 : SIZE_MAX;
 	return size > most && size > PLC_BUFFER_SMALL ? most : size;
 }
 

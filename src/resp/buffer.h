@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The smallest piece of memory, and the only size that the pool keeps */
-#define PLC_BUFFER_SMALL	16384
+/* Sizes of memory that are kept for the next buffer; see buffer.c */
+#define PLC_BUFFER_SMALL	512
+#define PLC_BUFFER_MEDIUM	16384
 
 typedef struct PlcBuffer
 {

@@ -20,7 +20,7 @@
 #include "resp/worker.h"
 
 /* One read: enough for any ordinary pipeline, little enough to be fair. */
-#define READ_SIZE	PLC_BUFFER_SMALL
+#define READ_SIZE	PLC_BUFFER_MEDIUM
 
 /* Bytes around a request's own: what comes with it in the last read. */
 static size_t
@@ -96,32 +96,29 @@ socket_failed(PlcConn *conn)
 		conn->state = PLC_CONN_GONE;
 }
 
+/*
+ * Bytes are read into one place and copied from there, so that a buffer is only as
+ * large as what has come.
+ */
 bool
 plc_conn_receive(PlcConn *conn)
 {
-	char	   *room;
-	ssize_t		n;
+	static char bytes[READ_SIZE];
+	ssize_t		n = recv(conn->fd, bytes, sizeof(bytes), 0);
 
-	conn->in.limit = input_limit();
-	room = plc_buffer_room(&conn->in, READ_SIZE);
-	if (room == NULL)
-	{
-		conn->state = PLC_CONN_GONE;	/* no memory; the parser saw to the limit */
-		return false;
-	}
-	n = recv(conn->fd, room, READ_SIZE, 0);
 	if (n > 0)
 	{
-		plc_buffer_added(&conn->in, n);
+		conn->in.limit = input_limit();
+		plc_buffer_append(&conn->in, bytes, n);
 		plc_worker_count(PLC_ENDPOINT_BYTES_IN, n);
-		return true;
+		if (conn->in.failed)
+			conn->state = PLC_CONN_GONE;	/* no memory: the parser saw to the limit */
+		return !conn->in.failed;
 	}
 	if (n == 0 && conn->state == PLC_CONN_OPEN)
 		conn->state = PLC_CONN_DRAINING;
 	else if (n < 0)
 		socket_failed(conn);
-	if (plc_buffer_length(&conn->in) == 0)
-		plc_buffer_release(&conn->in);
 	return n == 0;
 }
 
