@@ -65,28 +65,29 @@ reply_sink(PlcRequest *request)
 	};
 }
 
+/* The replies of as many GETs as there are keys. */
 PlcOutcome
-plc_cmd_get(PlcRequest *request)
+plc_cmd_gets(PlcRequest *request)
 {
 	ReplySink	sink = reply_sink(request);
 
-	if (!plc_rows_read_one(request, 1, &sink.sink))
+	if (!plc_rows_read(request, &sink.sink))
 		return PLC_PARK;
-	plc_worker_count(PLC_ENDPOINT_MGET_KEYS, 1);
+	plc_worker_count(PLC_ENDPOINT_MGET_KEYS, request->argc - 1);
 	return PLC_DONE;
+}
+
+PlcOutcome
+plc_cmd_get(PlcRequest *request)
+{
+	return plc_cmd_gets(request);
 }
 
 PlcOutcome
 plc_cmd_mget(PlcRequest *request)
 {
-	ReplySink	sink;
-
 	plc_reply_array(request->out, request->argc - 1);
-	sink = reply_sink(request);
-	if (!plc_rows_read(request, &sink.sink))
-		return PLC_PARK;
-	plc_worker_count(PLC_ENDPOINT_MGET_KEYS, request->argc - 1);
-	return PLC_DONE;
+	return plc_cmd_gets(request);
 }
 
 /* Only whether they are there, and of how many bytes. */

@@ -356,6 +356,16 @@ plc_command_call(PlcRequest *request)
 	return outcome;
 }
 
+PlcOutcome
+plc_command_call_gets(PlcRequest *request)
+{
+	static const PlcCommand gets = {"get", -2, READ, plc_cmd_gets, 1, -1, 1};
+
+	request->command = &gets;
+	request->conn->client->last_command = plc_command_find(&request->argv[0]);
+	return plc_command_call(request);
+}
+
 static void
 enqueue(PlcRequest *request)
 {

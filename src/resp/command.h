@@ -71,6 +71,9 @@ extern PlcOutcome plc_command_run(PlcRequest *request);
 /* As plc_command_run for a command that was found and checked: the one that EXEC calls. */
 extern PlcOutcome plc_command_call(PlcRequest *request);
 
+/* Runs several GETs as one request: argv[1] and so on are their keys. */
+extern PlcOutcome plc_command_call_gets(PlcRequest *request);
+
 /* Refuses what is not allowed or misspelled, with its reply; true if it may run. */
 extern bool plc_command_check(PlcRequest *request);
 
@@ -128,6 +131,7 @@ PLC_HANDLER(invalidate);
 
 /* cmd_read.c */
 PLC_HANDLER(get);
+PLC_HANDLER(gets);
 PLC_HANDLER(mget);
 PLC_HANDLER(exists);
 PLC_HANDLER(strlen);

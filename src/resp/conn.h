@@ -54,6 +54,7 @@ typedef struct PlcConn
 	TimestampTz parked_since;	/* 0: the request at hand was not parked */
 	TimestampTz active_at;		/* of the last command */
 	bool		touched;
+	int			singly;			/* so many requests must not be run together; see server.c */
 	bool		held;			/* may have requests, which wait for replies to leave */
 
 	/* who it is */

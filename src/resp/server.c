@@ -94,6 +94,7 @@ static struct
 	PlcRequest	request;
 	size_t		consumed;		/* its bytes in conn->in */
 	size_t		reply_at;		/* where its reply begins in conn->out */
+	int			requests;		/* it stands for so many, GETs that are run together */
 	bool		watched;		/* statement_timeout is armed */
 } current;
 
@@ -266,7 +267,7 @@ note_activity(PlcConn *conn)
 	dlist_delete(&conn->idle_node);
 	dlist_push_tail(&by_activity, &conn->idle_node);
 	conn->client->last_command_at = now;
-	conn->client->commands++;
+	conn->client->commands += current.requests;
 }
 
 /* The reply is written, or the error that stands for it: the request is over. */
@@ -278,7 +279,7 @@ finish_request(PlcConn *conn)
 		plc_buffer_cut(&conn->out, current.reply_at);
 		plc_reply_error(&conn->out, "ERR the reply is larger than pg_local_cache.output_limit");
 	}
-	plc_worker_count(PLC_ENDPOINT_COMMANDS, 1);
+	plc_worker_count(PLC_ENDPOINT_COMMANDS, current.requests);
 	if (plc_buffer_length(&conn->out) > current.reply_at &&
 		plc_buffer_bytes(&conn->out)[current.reply_at] == '-')
 		plc_worker_count(PLC_ENDPOINT_ERRORS, 1);
@@ -293,6 +294,7 @@ finish_request(PlcConn *conn)
 	plc_parser_reset(&conn->parser);
 	plc_auth_abandon(&conn->auth);
 	conn->parked_since = 0;
+	conn->singly -= conn->singly > 0;
 	current.conn = NULL;
 }
 
@@ -354,19 +356,26 @@ plc_server_watch(void)
 	}
 }
 
+/* Some requests are at hand, as one. */
+static void
+take_request(PlcConn *conn, int requests, size_t consumed, int argc, const PlcArg *argv)
+{
+	current.conn = conn;
+	current.requests = requests;
+	current.consumed = consumed;
+	current.reply_at = plc_buffer_length(&conn->out);
+	current.request = (PlcRequest) {conn, NULL, argc, argv, &conn->out};
+	if (conn->parked_since == 0)
+		note_activity(conn);
+}
+
 /* Runs the request that the parser has found; false if the connection has to wait. */
 static bool
 run_request(PlcConn *conn, size_t consumed)
 {
 	PlcOutcome	outcome;
 
-	current.conn = conn;
-	current.consumed = consumed;
-	current.reply_at = plc_buffer_length(&conn->out);
-	current.request = (PlcRequest) {conn, NULL, conn->parser.argc, conn->parser.argv, &conn->out};
-	if (conn->parked_since == 0)
-		note_activity(conn);
-
+	take_request(conn, 1, consumed, conn->parser.argc, conn->parser.argv);
 	outcome = plc_command_run(&current.request);
 	unwatch();
 	MemoryContextReset(request_context);
@@ -377,6 +386,76 @@ run_request(PlcConn *conn, size_t consumed)
 	else
 		park_for_lock(conn);
 	return outcome == PLC_DONE;
+}
+
+/*
+ * GETs that follow each other in a pipeline are run together, as MGET would run them,
+ * so that their waits for memory overlap.  Whatever goes wrong with one of them is
+ * found out when all are run again one by one.
+ */
+#define MAX_GETS	32
+
+static bool
+is_get(const PlcParser *parser)
+{
+	return parser->argc == 2 && plc_arg_is(&parser->argv[0], "get");
+}
+
+/* May the request that the parser has found be run together with others? */
+static bool
+may_run_together(const PlcConn *conn)
+{
+	return is_get(&conn->parser) && conn->singly == 0 && conn->parked_since == 0 &&
+		conn->queue == NULL && conn->reply_mode == PLC_REPLY_ON && plc_identity_is_known(conn);
+}
+
+/* The GETs at the front of the input, their keys to argv[1] and so on; how many. */
+static int
+collect_gets(PlcConn *conn, const PlcLimits *limits, PlcArg *argv, size_t *consumed)
+{
+	size_t		len = plc_buffer_length(&conn->in);
+	size_t		end = *consumed;
+	int			n = 0;
+
+	argv[0] = conn->parser.argv[0];
+	do
+	{
+		argv[++n] = conn->parser.argv[1];
+		*consumed = end;
+		plc_parser_reset(&conn->parser);
+		if (n == MAX_GETS || end == len ||
+			plc_parse(&conn->parser, limits, plc_buffer_bytes(&conn->in) + end, len - end,
+					  &end) != PLC_PARSE_REQUEST)
+			break;
+		end += *consumed;
+	} while (is_get(&conn->parser));
+	plc_parser_reset(&conn->parser);
+	return n;
+}
+
+/* They have to be run one by one. */
+static void
+run_singly(PlcConn *conn)
+{
+	plc_buffer_cut(&conn->out, current.reply_at);
+	conn->singly = current.requests;
+	current.conn = NULL;
+}
+
+/* Runs these GETs; how many. */
+static int
+run_gets(PlcConn *conn, const PlcLimits *limits, size_t consumed)
+{
+	PlcArg		argv[1 + MAX_GETS];
+	int			n = collect_gets(conn, limits, argv, &consumed);
+
+	take_request(conn, n, consumed, n + 1, argv);
+	if (plc_command_call_gets(&current.request) == PLC_DONE)
+		finish_request(conn);
+	else
+		run_singly(conn);
+	MemoryContextReset(request_context);
+	return n;
 }
 
 /* What the client sent is not the protocol: tell it why, and close. */
@@ -440,6 +519,8 @@ run_connection(PlcConn *conn)
 					plc_buffer_taken(&conn->in, consumed);
 					plc_parser_reset(&conn->parser);
 				}
+				else if (may_run_together(conn))
+					n += run_gets(conn, &limits, consumed) - 1;
 				else if (!run_request(conn, consumed))
 					return;
 		}
@@ -469,7 +550,12 @@ recover(void)
 	}
 
 	plc_buffer_cut(&conn->out, current.reply_at);
-	if (plc_error_is_temporary(error) && !waited_too_long(conn))
+	if (current.requests > 1)
+	{
+		run_singly(conn);
+		place_ready(conn);
+	}
+	else if (plc_error_is_temporary(error) && !waited_too_long(conn))
 		park_request(conn, true);
 	else
 	{
