@@ -375,7 +375,7 @@ read_count(PlcParser *parser, const PlcLimits *limits, const char *bytes, size_t
 	}
 	if (count > 0 && beyond(parser, limits, &array_header, count))
 		return PLC_PARSE_FAILED;
-	parser->expected = count > 0 ? count : 0;
+	parser->expected = count;
 	return PLC_PARSE_REQUEST;
 }
 

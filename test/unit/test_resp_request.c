@@ -79,12 +79,14 @@ static const Case inlines[] = {
 	/* commands whose names a browser knows too */
 	CASE("GET HTTP/1.1\r\n", "[GET HTTP/1.1]"),
 	CASE("GET / HTTP\r\n", "[GET / HTTP]"),
+	CASE("a b c\r\n", "[a b c]"),
 	CASE("*1\r\n$4\r\nPOST\r\n", "[POST]"),
 };
 
 static const Case refusals[] = {
 	CASE("*abc\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*\r\n", "!ERR Protocol error: invalid multibulk length"),
+	CASE("*\r\nPING\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*01\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*00\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*+1\r\n", "!ERR Protocol error: invalid multibulk length"),
@@ -95,6 +97,7 @@ static const Case refusals[] = {
 	CASE("*1\n$4\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*1\rx", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*1\0\r\n", "!ERR Protocol error: invalid multibulk length"),
+	CASE("*1\0\n$4\r\nPING\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*21\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*4294967297\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*18446744073709551617\r\n", "!ERR Protocol error: invalid multibulk length"),
@@ -105,6 +108,7 @@ static const Case refusals[] = {
 	CASE("*1\r\n$536870913\r\n", "!ERR Protocol error: invalid bulk length"),
 	CASE("*1\r\n$18446744073709551617\r\n", "!ERR Protocol error: invalid bulk length"),
 	CASE("*1\r\n$04\r\nPING\r\n", "!ERR Protocol error: invalid bulk length"),
+	CASE("*1\r\n$\r\n\r\n\r\n", "!ERR Protocol error: invalid bulk length"),
 	CASE("*1\r\n$x\r\n", "!ERR Protocol error: invalid bulk length"),
 	CASE("*1\r\n$4\n\nPING\r\n", "!ERR Protocol error: invalid bulk length"),
 	CASE("*1\r\n:4\r\n", "!ERR Protocol error: expected '$', got ':'"),
@@ -112,6 +116,7 @@ static const Case refusals[] = {
 	CASE("*1\r\n\r\n", "!ERR Protocol error: expected '$', got '\\x0d'"),
 	CASE("*2\r\n$1\r\na\r\n\377", "!ERR Protocol error: expected '$', got '\\xff'"),
 	CASE("*1\r\n$4\r\nPINGS\r\n", "!ERR Protocol error: expected CRLF after bulk string"),
+	CASE("*1\r\n$4\r\nPINGS", "!ERR Protocol error: expected CRLF after bulk string"),
 	CASE("*1\r\n$4\r\nPING\rx", "!ERR Protocol error: expected CRLF after bulk string"),
 	CASE("*1\r\n$4\r\nPING\n\r", "!ERR Protocol error: expected CRLF after bulk string"),
 	CASE("*1\r\n$4\r\nPIN\r\n*1\r\n", "!ERR Protocol error: expected CRLF after bulk string"),
@@ -141,6 +146,7 @@ static const Case strangers[] = {
 	CASE("*2147483648\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*x\r\n", "!ERR Protocol error: invalid multibulk length"),
 	CASE("*10\r\n$16384\r\n", ""),
+	CASE("*10\r\n$-1\r\n", "!ERR Protocol error: invalid bulk length"),
 	CASE("*10\r\n$16385\r\n", "!ERR Protocol error: unauthenticated bulk length"),
 	CASE("*10\r\n$536870912\r\n", "!ERR Protocol error: unauthenticated bulk length"),
 	CASE("*10\r\n$536870913\r\n", "!ERR Protocol error: invalid bulk length"),
@@ -409,6 +415,7 @@ test_memory(void)
 		len += (size_t) sprintf(bytes + len, "$1\r\n%d\r\n", i % 10);
 	tap_ok(plc_parse(&parser, &limits, bytes, len, &consumed) == PLC_PARSE_REQUEST && consumed == len &&
 		   parser.argc == 100000 && parser.argv[99999].data[0] == '9', "a request of 100000 arguments");
+	tap_is(parser.room, 131072, "memory for them was doubled each time");
 	plc_parser_reset(&parser);
 	tap_ok(parser.argv == NULL && parser.room == 0, "its memory is not kept");
 	len = (size_t) sprintf(bytes, "*2\r\n$1\r\na\r\n$1\r\nb\r\n");
