@@ -25,10 +25,10 @@ typedef struct PlcLimits
 	size_t		request;		/* bytes of a whole request */
 	size_t		bulk;			/* bytes of one argument */
 	size_t		args;			/* arguments of a request */
-	bool		authenticated;	/* which words an error has */
+	bool		authenticated;	/* if not, the limits of strangers hold too */
 } PlcLimits;
 
-/* The limits that Redis has before authentication, which clients know to stay within */
+/* The limits of strangers, who could not fill much memory with them; clients know these from Redis */
 #define PLC_UNAUTHENTICATED_BULK	16384
 #define PLC_UNAUTHENTICATED_ARGS	10
 

@@ -22,6 +22,8 @@
  *
  * The usual request, "GET key" or an MGET of some keys, is parsed without a call of
  * any function; memory is asked for only if it has more arguments than any before.
+ * How many it promises to have counts for the first 4 kB of argv; for more of it they
+ * must come, and each takes at least 6 bytes to send.
  */
 #include "resp/codec.h"
 
@@ -37,9 +39,10 @@
 /* A header that is read at once: a type, 8 digits and a line end */
 #define SHORT_HEADER	11
 
-/* Room in argv to begin with, and what of it is kept between requests: 1 kB */
+/* Room in argv to begin with, what of it a promise is good for, and what is kept between requests: 2 kB */
 #define FIRST_ARGS		8
-#define KEPT_ARGS		64
+#define PROMISED_ARGS	256
+#define KEPT_ARGS		128
 
 /* Redis's largest bulk; before authentication a length up to there is not invalid, only too large */
 #define LARGEST_BULK	(512L * 1024 * 1024)
@@ -92,7 +95,10 @@ static bool
 beyond(PlcParser *parser, const PlcLimits *limits, const HeaderKind *kind, long value)
 {
 	size_t		limit = kind == &array_header ? limits->args : limits->bulk;
+	size_t		stranger = kind == &array_header ? PLC_UNAUTHENTICATED_ARGS : PLC_UNAUTHENTICATED_BULK;
 
+	if (!limits->authenticated && limit > stranger)
+		limit = stranger;
 	if (value <= kind->largest && (size_t) value <= limit)
 		return false;
 	fail(parser, limits->authenticated || value > kind->largest ? kind->invalid : kind->unauthenticated);
@@ -188,16 +194,21 @@ long_header(PlcParser *parser, const char *bytes, size_t len, const HeaderKind *
 
 /* Arguments */
 
+/* Makes room for an argument, if there is none; of a request of so many, as far as is known. */
 static bool
-make_room(PlcParser *parser, long wanted)
+make_room(PlcParser *parser, long promised)
 {
-	long		room = parser->room == 0 ? FIRST_ARGS : parser->room;
+	long		room = parser->room * 2L;
 	PlcArg	   *argv;
 
 	if (parser->argc < parser->room)
 		return true;
-	if (parser->room > 0 || wanted > room)
-		room *= 2;
+	if (promised > PROMISED_ARGS)
+		promised = PROMISED_ARGS;
+	if (room < promised)
+		room = promised;
+	if (room < FIRST_ARGS)
+		room = FIRST_ARGS;
 	if (room > INT_MAX)
 		room = INT_MAX;
 	argv = realloc(parser->argv, (size_t) room * sizeof(PlcArg));
@@ -375,7 +386,7 @@ read_count(PlcParser *parser, const PlcLimits *limits, const char *bytes, size_t
 	}
 	if (count > 0 && beyond(parser, limits, &array_header, count))
 		return PLC_PARSE_FAILED;
-	parser->expected = count > 0 ? count : 0;
+	parser->expected = count;
 	return PLC_PARSE_REQUEST;
 }
 
@@ -486,7 +497,8 @@ plc_parser_reset(PlcParser *parser)
 		parser->argv = NULL;
 		parser->room = 0;
 	}
-	free(parser->words);
+	if (parser->words != NULL)
+		free(parser->words);
 	parser->words = NULL;
 	parser->argc = 0;
 	parser->in_bulk = false;

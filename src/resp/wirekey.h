@@ -19,7 +19,7 @@
  * There names and values are taken as they are, to the next "=" or ","; what these
  * would cut, or a text that begins with a brace, has to be written as JSON.
  *
- * Bytes are not checked for being valid in any encoding.
+ * Bytes are not checked for being valid in any encoding; escapes of JSON become UTF-8.
  */
 #ifndef PLC_RESP_WIREKEY_H
 #define PLC_RESP_WIREKEY_H

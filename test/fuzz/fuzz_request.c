@@ -11,7 +11,7 @@
 static const PlcLimits all_limits[] = {
 	{.request = 1 << 20, .bulk = 1 << 16, .args = 1000, .authenticated = true},
 	{.request = 100, .bulk = 20, .args = 5, .authenticated = true},
-	{.request = 1 << 20, .bulk = PLC_UNAUTHENTICATED_BULK, .args = PLC_UNAUTHENTICATED_ARGS, .authenticated = false},
+	{.request = 1 << 20, .bulk = 1 << 20, .args = 1000, .authenticated = false},
 	{.request = 40, .bulk = 1 << 20, .args = SIZE_MAX, .authenticated = false},
 };
 

@@ -48,7 +48,8 @@ write_column(char *out, const char *name, size_t name_len, const char *value, si
 }
 
 static void
-check_column(const PlcRowField *field, const char *name, size_t name_len, const char *value, size_t value_len, uint8_t kind)
+check_column(const PlcRowField *field, const char *name, size_t name_len,
+			 const char *value, size_t value_len, uint8_t kind)
 {
 	static const PlcRowValue kinds[] = {PLC_ROW_TEXT, PLC_ROW_NULL, PLC_ROW_RAW, PLC_ROW_RAW};
 	char	   *out = malloc(field->value_len);

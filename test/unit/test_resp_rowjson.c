@@ -91,8 +91,8 @@ static void
 test_broken(void)
 {
 	static const char row[] = "{\"a\\n\":{\"b\":[\"]\\\"\"]} ,\"c\":\"\\ud83d\\ude02\",\"d\":-1.5,\"e\":null}";
-	static const char *const broken[] = {"", " ", "{", "}", "[1]", "null", "\"a\"", "{a:1}", "{\"a\"}", "{\"a\" 1}", "{\"a\":}", "{\"a\":,",
-	"{,", "{\"a", "{\"a\\", "{\"a\":\"", "{\"a\":\"\\", "{\"a\":\"b\\\""};
+	static const char *const broken[] = {"", " ", "{", "}", "[1]", "null", "\"a\"", "{a:1}", "{\"a\"}", "{\"a\" 1}",
+	"{\"a\":}", "{\"a\":,", "{,", "{\"a", "{\"a\\", "{\"a\":\"", "{\"a\":\"\\", "{\"a\":\"b\\\""};
 	int			wrong = 0;
 
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)

@@ -185,6 +185,8 @@ test_json_errors(void)
 	ROW("{\"id\":\"\\n\n\"}", "key object contains a control character");
 	ROW("{\"id\":\"\\ud83d\"}", "key object contains an invalid escape");
 	ROW("{\"id\":\"\\ude02\"}", "key object contains an invalid escape");
+	ROW("{\"id\":\"\\ude02\\ude02\"}", "key object contains an invalid escape");
+	ROW("{\"id\":\"\\ud83d\\ue000\"}", "key object contains an invalid escape");
 	ROW("{\"id\":\"\\ud83d\\ud83d\"}", "key object contains an invalid escape");
 	ROW("{\"id\":\"\\ud83dx\\ude02\"}", "key object contains an invalid escape");
 	ROW("{\"id\":\"\\u12g4\"}", "key object contains an invalid escape");
@@ -224,6 +226,9 @@ test_plain(void)
 	ROW("tenant=7", "tenant=7;");
 	ROW("ID=7", "ID=7;");
 	ROW("i=7", "i=7;");
+	ROW("idx=7", "idx=7;");
+	ROW("id", "id;");
+	ROW("id:7", "id:7;");
 	ROW(" 42", " 42;");
 	ROW("\"42\"", "\"42\";");
 	ROW("a b:c\n", "a b:c\n;");
@@ -274,7 +279,8 @@ static void
 test_integer(void)
 {
 	static const char *const others[] = {"", "{", "{}", "{\"", "{\"id\"}", "{\"id\":}", "{\"id\":\"}", "{\"id\":\"\"}",
-		"{\"id\":\"42}", "{\"id\":42\"}", "{\"id\":4x}", "{\"id\":42", "{\"id\":42}x", "{\"id\":42 }", "{\"ix\":42}", "{\"idx\":42}",
+		"{\"id\":\"42}", "{\"id\":42\"}", "{\"id\":4x}", "{\"id\":42", "{\"id\":42}x", "{\"id\":42 }",
+		"{\"ix\":42}", "{\"idx\":42}",
 		"{\"i\":42}", "{\"id\":-}", "{\"id\":4.0}", "{\"id\":null}", "{\"id\": \" 42\"}", "id=", "id", "ID=42", "idx=42",
 		"id=4x", "4x", "x", "-", "+1", " 42", "42 ", "--1", "9223372036854775808", "-9223372036854775809",
 	"18446744073709551616", "99999999999999999999", "340282366920938463463374607431768211456"};
