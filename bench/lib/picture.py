@@ -33,7 +33,7 @@ def bar(label, kind, us, ratio, y, scale):
     return [
         text(16, middle, label),
         f'<rect x="{LEFT}" y="{y + (ROW - BAR) / 2:.0f}" width="{us * scale:.1f}" height="{BAR}" rx="2" class="{kind}"/>',
-        text(COST, middle, f"{us:.1f} µs", "figure quiet"),
+        text(COST, middle, f"{us:.1f} µs" if us >= 10 else f"{us:.2f} µs", "figure quiet"),
         text(RATIO, middle, f"{ratio:.2f} ×" if ratio else "", "figure"),
     ]
 

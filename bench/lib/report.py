@@ -110,7 +110,7 @@ def table(head, rows):
 
 
 def number(value):
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def rate(row):
@@ -135,7 +135,7 @@ def targets(report, result):
         rows.append([t["target"], "within noise" if t["limit"] is None else f"≤ {t['limit']:.2f}",
                      f"{ratio['median']:.2f}", f"{ratio['low']:.2f}–{ratio['high']:.2f}",
                      t["outcome"] if t["outcome"] == "reached" else f"**{t['outcome']}**"])
-    return table([report.targets_head, "target", "median", "range", ""], rows)
+    return table([report.targets_head, "target", "median", "range", ""], rows) if rows else ""
 
 
 def parts(report, result):
@@ -162,6 +162,8 @@ def page(report, result):
 def publish(report, result, source, docs):
     if result["machine"]["quick"] != "0":
         sys.exit(f"a smoke run is not for publishing; run bench/{report.name}.sh at full length")
+    if not result["targets"]:
+        sys.exit("this result does not tell of any target; it was measured without the extension")
     assets = docs / "assets" / "benchmarks"
     assets.mkdir(parents=True, exist_ok=True)
     kept = assets / f"{report.name}-{result['machine']['machine']}.json"
