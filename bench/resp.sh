@@ -43,9 +43,9 @@ cd "$(dirname "$0")/.."
 . bench/lib/common.sh
 . bench/lib/cluster.sh
 . bench/resp/servers.sh
+. bench/resp/load.sh
 
-# A value is 150 bytes; writes beside reads are one for a hundred requests.
-readonly rows=100000 value_bytes=150 reads_per_write=100 writer_sessions=2
+readonly rows=100000 reads_per_write=100
 readonly out=build/bench
 
 parse_options()
@@ -61,72 +61,12 @@ parse_options()
 
 check_settings()
 {
-    local program
     check_whole_numbers REPEATS SECONDS_PER_SAMPLE CLIENTS
     check_words SUITES reads updates workers
     check_words SERVERS ours redis valkey floor
-    for program in redis-benchmark redis-cli python3 "${CC:-cc}"; do
-        command -v "$program" >/dev/null || die "there is no program \"$program\"" "On Debian: apt install redis-tools python3 gcc."
-    done
+    SERVERS="redis $SERVERS"
+    check_programs redis-benchmark redis-cli python3 "${CC:-cc}"
     check_installed
-}
-
-start_servers()
-{
-    local server
-    say "making the servers and their rows"
-    cluster_start <<-END
-		shared_preload_libraries = 'pg_local_cache'
-		pg_local_cache.memory = '128MB'
-		pg_local_cache.listen_addresses = '127.0.0.1'
-		pg_local_cache.role = 'reader'
-		shared_buffers = '512MB'
-		max_wal_size = '2GB'
-		checkpoint_timeout = '1h'
-		autovacuum = off
-		random_page_cost = 1.1
-		jit = off
-	END
-    psql -f bench/resp/tables.sql -v rows=$rows
-    servers_start
-    for server in "${servers_found[@]}"; do
-        case $server in
-            redis | valkey) fill "$server" items && fill "$server" mixed ;;
-        esac
-    done
-    if wanted ours; then
-        endpoint_start 1
-    fi
-    for server in $(present ours valkey); do
-        check_answers "$server"
-    done
-}
-
-# wanted server: is it one of SERVERS?
-wanted()
-{
-    [[ " $SERVERS " == *" $1 "* ]]
-}
-
-# present server...: those of them that are running.
-present()
-{
-    local server
-    for server; do
-        [ -z "${server_pid[$server]:-}" ] || echo "$server"
-    done
-}
-
-# What is compared must be the same work: all servers say what Redis says, for the first key, the last, and one without a row.
-check_answers()
-{
-    local names
-    read -ra names < <(keys_of items fixed 64)
-    names+=(items:000000000000 items:000000099999 items:000000100000)
-    reply "$1" MGET "${names[@]}" >"$cluster_dir/answer"
-    reply redis MGET "${names[@]}" | cmp -s - "$cluster_dir/answer" ||
-        die_with_log "$1 and redis do not give the same answer to MGET" "$cluster_dir/answer"
-    [ "$(reply "$1" GET "${names[0]}" | wc -c)" = $((value_bytes + 1)) ] || die "a value is not $value_bytes bytes long"
 }
 
 # describe: what the result was measured on, as lines of name, tab, value.
@@ -153,40 +93,6 @@ version_of()
 {
     [ -n "${server_pid[$1]:-}" ] || return 0
     "${server_program[$1]}" --version | sed 's/.*v=\([0-9.]*\).*malloc=\([^ ]*\).*/\1 (\2)/'
-}
-
-# keys_of table keys batch: a request's keys.
-#   fixed     the same at each request, spread evenly over the table
-#   random    redis-benchmark puts random numbers below the number of rows
-keys_of()
-{
-    local i
-    for ((i = 0; i < $3; i++)); do
-        case $2 in
-            fixed)  printf '%s:%012d ' "$1" $((i * (rows / $3) + 42)) ;;
-            random) printf '%s:__rand_int__ ' "$1" ;;
-        esac
-    done
-    echo
-}
-
-# run_benchmark server table keys batch pipeline requests: writes its lines to benchmark.csv, the client's CPU time to client.time.
-run_benchmark()
-{
-    local server=$1 command=(GET) names options=()
-    read -ra names < <(keys_of "$2" "$3" "$4")
-    [ "$4" = 1 ] || command=(MGET)
-    [ "$3" = fixed ] || options=(-r "$rows")
-    TIMEFORMAT='%U %S'
-    { time redis-benchmark -h 127.0.0.1 -p "${server_port[$server]}" -c "$CLIENTS" -P "$5" -n "$6" "${options[@]}" --csv \
-        "${command[@]}" "${names[@]}" >"$cluster_dir/benchmark.csv" 2>"$cluster_dir/benchmark.err"; } 2>"$cluster_dir/client.time" ||
-        die_with_log "redis-benchmark failed: $server, $3 keys, batch of $4, pipelines of $5" "$cluster_dir/benchmark.err"
-}
-
-# csv_field number: of the line of results that run_benchmark left.
-csv_field()
-{
-    tail -n 1 "$cluster_dir/benchmark.csv" | sed 's/^".*__",\|^"[A-Z]* [^"]*",//; s/"//g' | cut -d , -f "$1"
 }
 
 # requests_of batch pipeline: how many last about SECONDS_PER_SAMPLE on Redis.  The same for all servers and repetitions.
@@ -316,7 +222,10 @@ main()
     local suite repeat
     parse_options "$@"
     check_settings
-    start_servers
+    say "making the servers and their rows"
+    postgres_start
+    servers_start
+    [ -n "$(present redis)" ] || die "there is nothing to compare with" "Install redis-server, or set REDIS_SERVER."
     describe >"$cluster_dir/machine.tsv"
     for ((repeat = 1; repeat <= REPEATS; repeat++)); do
         for suite in $SUITES; do

@@ -31,11 +31,15 @@ cluster_start()
     cluster_run start
 }
 
-# cluster_run start | restart.  Sets cluster_pid.
+# cluster_run start | restart [words before the server's command...].  Sets cluster_pid.
 cluster_run()
 {
-    as_server pg_ctl -D "$cluster_dir/data" -l "$cluster_dir/server.log" -m fast -w "$1" >/dev/null ||
-        die_with_log "could not $1 the server" "$cluster_dir/server.log"
+    local action=$1
+    shift
+    printf '#!/bin/sh\nexec %s "$@"\n' "${*@Q} '$cluster_bin/postgres'" >"$cluster_dir/postgres"
+    chmod 755 "$cluster_dir/postgres"
+    as_server pg_ctl -D "$cluster_dir/data" -l "$cluster_dir/server.log" -p "$cluster_dir/postgres" -m fast -w "$action" >/dev/null ||
+        die_with_log "could not $action the server" "$cluster_dir/server.log"
     cluster_pid=$(head -n 1 "$cluster_dir/data/postmaster.pid")
     unset idle_children
 }
@@ -102,6 +106,7 @@ cluster_cpu()
 # cluster_settle [sessions]: waits until the sessions that have ended are gone
 # from the process table, so that their time is accounted for, but for so many
 # that go on.  Sets idle_children at the first call.
+# shellcheck disable=SC2120
 cluster_settle()
 {
     local children

@@ -1,5 +1,7 @@
 # shellcheck shell=bash
 # bench/lib/common.sh: what all benchmarks share.  Sourced, before cluster.sh.
+#
+# shellcheck disable=SC2154  # what cluster.sh sets
 
 die()
 {
@@ -35,6 +37,14 @@ check_words()
     shift
     for word in ${!name}; do
         [[ " $* " == *" $word "* ]] || die "$name: unrecognized word \"$word\"" "It takes any of: $*."
+    done
+}
+
+check_programs()
+{
+    local program
+    for program; do
+        command -v "$program" >/dev/null || die "there is no program \"$program\""
     done
 }
 

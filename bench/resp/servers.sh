@@ -7,29 +7,79 @@
 #
 # All listen on 127.0.0.1, each on a free port, and run as the server's user.
 #
+# Wants the variables SERVERS, REDIS_SERVER, VALKEY_SERVER, CLIENTS and rows to be set.
+#
 # shellcheck disable=SC2154  # what the other files set
 
+readonly value_bytes=150
 declare -A server_port server_pid
+server_wrapper=()    # words before a server's command
 declare -A server_program=([redis]=$REDIS_SERVER [valkey]=$VALKEY_SERVER)
 
-# servers_start: those that there are; sets servers_found.
+# postgres_start: PostgreSQL with the tables, without the endpoint.
+postgres_start()
+{
+    cluster_start <<-END
+		shared_preload_libraries = 'pg_local_cache'
+		pg_local_cache.memory = '128MB'
+		pg_local_cache.listen_addresses = '127.0.0.1'
+		pg_local_cache.role = 'reader'
+		shared_buffers = '512MB'
+		max_wal_size = '2GB'
+		checkpoint_timeout = '1h'
+		autovacuum = off
+		random_page_cost = 1.1
+		jit = off
+	END
+    trap 'servers_stop; cluster_remove' EXIT    # cluster_start set one for itself
+    psql -f bench/resp/tables.sql -v rows="$rows"
+}
+
+# servers_start: the endpoint, and the others with the same rows; all that SERVERS wants and that there are.
 servers_start()
 {
     local server
-    servers_found=()
-    trap 'servers_stop; cluster_remove' EXIT    # cluster_start sets one for itself
     for server in redis valkey floor; do
-        [ $server = redis ] || wanted $server || continue
-        if [ $server = floor ] || command -v "${server_program[$server]}" >/dev/null; then
-            server_port[$server]=$(free_port)
-            "start_$server"
-            wait_for_reply "$server" GET items:0
-            servers_found+=("$server")
-        else
-            say "there is no program \"${server_program[$server]}\"; the comparison goes without $server"
+        if wanted $server; then
+            other_start $server
         fi
     done
-    [ -n "${server_port[redis]:-}" ] || die "there is nothing to compare with" "Install redis-server, or set REDIS_SERVER."
+    if wanted ours; then
+        endpoint_start 1
+    fi
+    for server in $([ -z "$(present redis)" ] || present ours valkey); do
+        check_answers "$server"
+    done
+}
+
+# wanted server: is it one of SERVERS?
+wanted()
+{
+    [[ " $SERVERS " == *" $1 "* ]]
+}
+
+# present server...: those of them that are running.
+present()
+{
+    local server
+    for server; do
+        [ -z "${server_pid[$server]:-}" ] || echo "$server"
+    done
+}
+
+other_start()
+{
+    if [ "$1" != floor ] && ! command -v "${server_program[$1]}" >/dev/null; then
+        say "there is no program \"${server_program[$1]}\": the comparison goes without $1"
+        return
+    fi
+    server_port[$1]=$(free_port)
+    "start_$1"
+    wait_for_reply "$1" GET items:0
+    if [ "$1" != floor ]; then
+        fill "$1" items
+        fill "$1" mixed
+    fi
 }
 
 start_redis() { start_like_redis redis; }
@@ -39,15 +89,15 @@ start_like_redis()
 {
     local program
     program=$(command -v "${server_program[$1]}")
-    "${cluster_as_user[@]}" "$program" --port "${server_port[$1]}" --bind 127.0.0.1 --save '' --appendonly no --io-threads 1 \
-        >"$cluster_dir/$1.log" 2>&1 &
+    "${cluster_as_user[@]}" "${server_wrapper[@]}" "$program" --port "${server_port[$1]}" --bind 127.0.0.1 \
+        --save '' --appendonly no --io-threads 1 >"$cluster_dir/$1.log" 2>&1 &
     server_pid[$1]=$!
 }
 
 start_floor()
 {
     "${CC:-cc}" -O2 -o "$cluster_dir/floor" bench/resp/floor.c
-    "${cluster_as_user[@]}" "$cluster_dir/floor" "${server_port[floor]}" "$value_bytes" 2>"$cluster_dir/floor.log" &
+    "${cluster_as_user[@]}" "${server_wrapper[@]}" "$cluster_dir/floor" "${server_port[floor]}" "$value_bytes" 2>"$cluster_dir/floor.log" &
     server_pid[floor]=$!
 }
 
@@ -85,6 +135,7 @@ wait_for_reply()
     done
     die "$1 did not serve within 30 s: $answer"
 }
+
 # endpoint_start workers: (re)starts PostgreSQL with so many, with all pages and all rows in memory.
 endpoint_start()
 {
@@ -95,7 +146,7 @@ endpoint_start()
 		pg_local_cache.port = ${server_port[$server]}
 		pg_local_cache.workers = $1
 	END
-    cluster_run restart
+    cluster_run restart "${server_wrapper[@]}"
     wait_for_reply "$server" GET items:0
     sql "SELECT sum(pg_prewarm(oid::regclass)) FROM pg_class
         WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace" >/dev/null
@@ -137,6 +188,19 @@ fill()
         }' | reply "$1" --pipe >"$cluster_dir/fill.log" || die_with_log "could not fill $1" "$cluster_dir/fill.log"
 }
 
+# What is compared must be the same work: a server says what Redis says, for the first key,
+# the last, and one without a row.
+check_answers()
+{
+    local names
+    read -ra names < <(keys_of items fixed 64)
+    names+=(items:000000000000 items:000000099999 items:000000100000)
+    reply "$1" MGET "${names[@]}" >"$cluster_dir/answer"
+    reply redis MGET "${names[@]}" | cmp -s - "$cluster_dir/answer" ||
+        die_with_log "$1 and redis do not give the same answer to MGET" "$cluster_dir/answer"
+    [ "$(reply "$1" GET "${names[0]}" | wc -c)" = $((value_bytes + 1)) ] || die "a value is not $value_bytes bytes long"
+}
+
 # server_ns server: CPU time used so far, in nanoseconds, of the server's threads;
 # for ours the workers.  The scheduler's own account, where there is one, is exact.
 server_ns()
@@ -156,13 +220,15 @@ postgres_ns()
     cpu_ns "/proc/$cluster_pid/schedstat" "${stats[@]}"
 }
 
+# cpu_ns file...: the sum of such accounts; a process may have ended meanwhile.
 cpu_ns()
 {
     if [ -r /proc/self/schedstat ]; then
-        awk '{ sum += $1 } END { printf "%.0f\n", sum }' "$@"
+        { cat "$@" 2>/dev/null || true; } | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
     else
-        awk -v tick="$(getconf CLK_TCK)" '{ sub(/^.*\) /, ""); sum += $12 + $13 } END { printf "%.0f\n", sum / tick * 1e9 }' \
-            "${@/%schedstat/stat}"
+        { cat "${@/%schedstat/stat}" 2>/dev/null || true; } | awk -v tick="$(getconf CLK_TCK)" '
+            { sub(/^.*\) /, ""); sum += $12 + $13 }
+            END { printf "%.0f\n", sum / tick * 1e9 }'
     fi
 }
 
@@ -176,37 +242,4 @@ key_counts()
                    /^keyspace_hits/ { hits = $2 }
                    /^keyspace_misses/ { print hits, $2 }' ;;
     esac
-}
-
-# write_count server: rows written so far by the writer.
-write_count()
-{
-    case $1 in
-        ours*) sql "SELECT sum(revision) FROM mixed" ;;
-        *)     reply "$1" INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_set:calls=\([0-9]*\),.*/\1/p' ;;
-    esac
-}
-
-# writer_start server rate: writes random rows, so many a second, and returns when the first is there.
-writer_start()
-{
-    local before
-    before=$(write_count "$1")
-    case $1 in
-        ours*) "$cluster_bin/pgbench" -n -M prepared -c "$writer_sessions" -j 1 -R "$2" -T 3600 -D rows=$rows \
-                   -f bench/resp/update.sql >"$cluster_dir/writer.log" 2>&1 & ;;
-        *)     python3 bench/resp/paced_set.py "${server_port[$1]}" "$2" "$rows" "$value_bytes" \
-                   >"$cluster_dir/writer.log" 2>&1 & ;;
-    esac
-    writer_pid=$!
-    until [ "$(write_count "$1")" != "$before" ]; do
-        kill -0 "$writer_pid" 2>/dev/null || die_with_log "the writer has ended" "$cluster_dir/writer.log"
-    done
-}
-
-writer_stop()
-{
-    kill "$writer_pid" 2>/dev/null || die_with_log "the writer has ended" "$cluster_dir/writer.log"
-    wait "$writer_pid" 2>/dev/null || true
-    writer_pid=
 }
