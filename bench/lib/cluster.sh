@@ -46,8 +46,10 @@ cluster_run()
 
 cluster_remove()
 {
-    if [ -f "$cluster_dir/data/postmaster.pid" ]; then
+    local pid
+    if pid=$(head -n 1 "$cluster_dir/data/postmaster.pid" 2>/dev/null); then
         as_server pg_ctl -D "$cluster_dir/data" -m immediate -w stop >/dev/null || true
+        timeout 30 tail --pid="$pid" -f /dev/null || true    # under valgrind it writes a file at its very end
     fi
     rm -rf "$cluster_dir"
 }

@@ -10,7 +10,7 @@
 # installed: make && make install; for callgrind valgrind, for perf perf.
 #
 # callgrind counts instructions of the process itself and none of the kernel's.
-# They are the same from run to run, whatever else the machine does, so it shows a
+# They are nearly the same from run to run, whatever else the machine does, so it shows a
 # change of a percent that no clock does.  What it does not see is waiting for
 # memory.  Counts are the difference between a longer and a shorter run: connecting,
 # and what is done once, is in both.
@@ -58,7 +58,8 @@ main()
     say "making the servers and their rows"
     postgres_start
     [ "$action" = perf ] ||
-        server_wrapper=(valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$cluster_dir/callgrind.%p")
+        server_wrapper=(valgrind --tool=callgrind --trace-children=yes --instr-atstart=no
+            --callgrind-out-file="$cluster_dir/callgrind.%p")
     servers_start
     for server in $SERVERS; do
         [ -n "$(present "$server")" ] || die "there is no server \"$server\""
@@ -99,7 +100,7 @@ functions()
 # count_instructions server batch pipeline: sets instructions, of one request, and dump and longer, the run that was looked at.
 count_instructions()
 {
-    local shorter=$((CLIENTS * $3 * 4)) first
+    local shorter=$((CLIENTS * $3 * (4 + 60 / ($2 * $3)))) first
     longer=$((shorter * 3))
     count_run "$1" "$2" "$3" $shorter
     first=$total
