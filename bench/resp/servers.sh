@@ -101,10 +101,14 @@ start_floor()
     server_pid[floor]=$!
 }
 
+# What PostgreSQL does not stop.
 servers_stop()
 {
+    local server
     [ -z "${writer_pid:-}" ] || kill "$writer_pid" 2>/dev/null || true
-    kill "${server_pid[@]}" 2>/dev/null || true
+    for server in $(present redis valkey floor); do
+        kill "${server_pid[$server]}" 2>/dev/null || true
+    done
     wait
 }
 
@@ -146,6 +150,7 @@ endpoint_start()
 		pg_local_cache.port = ${server_port[$server]}
 		pg_local_cache.workers = $1
 	END
+    unset 'server_pid[ours]'
     cluster_run restart "${server_wrapper[@]}"
     wait_for_reply "$server" GET items:0
     sql "SELECT sum(pg_prewarm(oid::regclass)) FROM pg_class
