@@ -44,7 +44,7 @@ $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h src/*/*.h) $(EXTENSION).control
 test-folders:
 	mkdir -p tmp_check test/regress/output test/isolation/output
 
-.PHONY: test-folders help unit unit-asan unit-tsan fuzz tap headercheck doccheck bench
+.PHONY: test-folders help unit unit-asan unit-tsan fuzz tap headercheck doccheck bench bench-resp
 help:
 	@sed -n 's/^## //p' Makefile
 
@@ -57,6 +57,7 @@ help:
 ## headercheck   each header compiles alone, includes point one way
 ## doccheck      settings, functions and counters in docs agree with the code
 ## bench         SQL side by side with prepared statements
+## bench-resp    the endpoint side by side with Redis
 unit:
 	$(MAKE) -C test/unit check
 unit-asan:
@@ -74,3 +75,5 @@ doccheck:
 	scripts/doccheck.sh
 bench:
 	bench/sql.sh
+bench-resp:
+	bench/resp.sh

@@ -28,6 +28,7 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+. bench/lib/common.sh
 . bench/lib/cluster.sh
 
 : "${PG_CONFIG:=pg_config}" "${QUICK:=}" "${REPEATS:=${QUICK:+1}}" "${REPEATS:=5}" "${SECONDS_PER_SAMPLE:=2}"
@@ -36,45 +37,11 @@ cd "$(dirname "$0")/.."
 readonly rows=100000 cold_rows=$((QUICK ? 100000 : 1000000)) wide_4k_rows=2000 wide_40k_rows=500
 readonly out=build/bench
 
-die()
-{
-    printf 'bench/sql.sh: %s\n' "$1" ${2:+"$2"} >&2
-    exit 1
-}
-
-die_with_log()
-{
-    tail -n 20 "$2" >&2
-    die "$1"
-}
-
-say()
-{
-    printf '%s\n' "$*" >&2
-}
-
 check_settings()
 {
-    [[ $REPEATS =~ ^[1-9][0-9]*$ ]] || die "REPEATS is \"$REPEATS\"" "It must be a whole number, 1 or more."
-    [[ $SECONDS_PER_SAMPLE =~ ^[1-9][0-9]*$ ]] ||
-        die "SECONDS_PER_SAMPLE is \"$SECONDS_PER_SAMPLE\"" "It must be a whole number, 1 or more."
-    [[ $CLIENTS =~ ^[1-9][0-9]*$ ]] || die "CLIENTS is \"$CLIENTS\"" "It must be a whole number, 1 or more."
-    local suite
-    for suite in $SUITES; do
-        [[ $suite =~ ^(warm|cold|updates|writes|wide)$ ]] ||
-            die "unrecognized suite \"$suite\"" "SUITES takes any of: warm cold updates writes wide."
-    done
-    command -v "$PG_CONFIG" >/dev/null || die "could not find \"$PG_CONFIG\"" "Name a server's pg_config with PG_CONFIG=."
+    check_whole_numbers REPEATS SECONDS_PER_SAMPLE CLIENTS
+    check_words SUITES warm cold updates writes wide
     check_installed
-}
-
-check_installed()
-{
-    local installed
-    installed=$("$PG_CONFIG" --pkglibdir)/pg_local_cache.so
-    [ -f "$installed" ] || die "the extension is not installed in $installed" "Run: make && make install"
-    [ ! -f pg_local_cache.so ] || cmp -s pg_local_cache.so "$installed" ||
-        say "warning: $installed is not the library that was built here; run make install to measure that one"
 }
 
 start_server()
@@ -97,34 +64,11 @@ start_server()
     cluster_settle
 }
 
-psql()
-{
-    "$cluster_bin/psql" -XqAt -v ON_ERROR_STOP=1 "$@"
-}
-
-sql()
-{
-    psql -c "$1"
-}
-
 # describe: what the result was measured on, as lines of name, tab, value.
 describe()
 {
-    local cpu
-    cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
-    [ -n "$MACHINE" ] || MACHINE=$(printf '%s %s cores' "${cpu:-$(uname -m)}" "$(nproc)" |
-        tr '[:upper:]' '[:lower:]' | tr -cs 'a-z0-9' '-')
+    describe_machine
     printf '%s\t%s\n' \
-        machine "$MACHINE" \
-        cpu "${cpu:-$(uname -m)}" \
-        cores "$(nproc)" \
-        memory_mb "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)" \
-        kernel "$(uname -sr)" \
-        date "$(date -u +%Y-%m-%d)" \
-        load_before "$(cut -d ' ' -f 1 /proc/loadavg)" \
-        data_on "$(df -P "$cluster_dir" | awk 'NR == 2 { print $1 }')" \
-        postgresql "$(sql 'SHOW server_version')" \
-        extension "$(sql "SELECT extversion FROM pg_extension WHERE extname = 'pg_local_cache'")" \
         shared_buffers "$(sql 'SHOW shared_buffers')" \
         memory "$(sql 'SHOW pg_local_cache.memory')" \
         clients "$CLIENTS" \

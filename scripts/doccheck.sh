@@ -7,6 +7,7 @@
 #   docs/monitoring.md      a table row "| `name` | ..." for each counter of src/stats.h and src/resp/endpoint.h and
 #                           column of metrics(), and no other
 #   docs/consistency.md     numbered promises; each names a test file, and every test file that is named exists
+#   docs/benchmarks-*.md    what its result file gives, to the byte, if there is python3 to tell
 #   *.md                    relative links lead to files
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +21,7 @@ main() {
     check_columns
     check_sql
     check_promises
+    check_benchmarks
     check_links
     echo "$CHECKED facts checked, $WRONG faults"
     [ "$WRONG" -eq 0 ] && [ "$CHECKED" -gt 0 ]
@@ -128,6 +130,17 @@ promises() {
         }
         END { flush() }
         function flush() { if (number != "") print number text; number = "" }' docs/consistency.md
+}
+
+check_benchmarks() {
+    local page name reason
+
+    command -v python3 >/dev/null || { echo "no python3: docs/benchmarks-*.md not checked" >&2 && return; }
+    for page in docs/benchmarks-*.md; do
+        name=${page#docs/benchmarks-}
+        CHECKED=$((CHECKED + 1))
+        reason=$("bench/lib/${name%.md}_report.py" check docs 2>&1) || wrong "$reason"
+    done
 }
 
 check_links() {

@@ -5,13 +5,16 @@
 # meet no other server.  All of it goes when the script ends.
 
 # cluster_start: makes and starts the server.  Settings come on stdin.
-# Sets cluster_dir and cluster_pid, and PGHOST, PGUSER and PGDATABASE for the clients.
+# Sets cluster_dir, cluster_as_user (words before a command), and PGHOST, PGUSER and PGDATABASE for the clients.
 cluster_start()
 {
     cluster_bin=$("$PG_CONFIG" --bindir)
     [ -x "$cluster_bin/initdb" ] ||
         die "no PostgreSQL server in $cluster_bin" "Install the server, or name another one's pg_config with PG_CONFIG=."
     cluster_user=$(cluster_choose_user)
+    cluster_as_user=()
+    [ "$(id -un)" = "$cluster_user" ] ||
+        cluster_as_user=(setpriv --reuid="$cluster_user" --regid="$(id -g "$cluster_user")" --clear-groups)
     cluster_dir=$(mktemp -d "$(cluster_choose_place)/pg_local_cache_bench.XXXXXX")
     chown "$cluster_user" "$cluster_dir"
     trap cluster_remove EXIT
@@ -24,17 +27,29 @@ cluster_start()
         echo "unix_socket_directories = '$cluster_dir'"
         cat
     } >>"$cluster_dir/data/postgresql.conf"
-    as_server pg_ctl -D "$cluster_dir/data" -l "$cluster_dir/server.log" -w start >/dev/null ||
-        die_with_log "could not start the server" "$cluster_dir/server.log"
-
-    cluster_pid=$(head -n 1 "$cluster_dir/data/postmaster.pid")
     export PGHOST=$cluster_dir PGUSER=postgres PGDATABASE=postgres
+    cluster_run start
+}
+
+# cluster_run start | restart [words before the server's command...].  Sets cluster_pid.
+cluster_run()
+{
+    local action=$1
+    shift
+    printf '#!/bin/sh\nexec %s "$@"\n' "${*@Q} '$cluster_bin/postgres'" >"$cluster_dir/postgres"
+    chmod 755 "$cluster_dir/postgres"
+    as_server pg_ctl -D "$cluster_dir/data" -l "$cluster_dir/server.log" -p "$cluster_dir/postgres" -m fast -w "$action" >/dev/null ||
+        die_with_log "could not $action the server" "$cluster_dir/server.log"
+    cluster_pid=$(head -n 1 "$cluster_dir/data/postmaster.pid")
+    unset idle_children
 }
 
 cluster_remove()
 {
-    if [ -f "$cluster_dir/data/postmaster.pid" ]; then
+    local pid
+    if pid=$(head -n 1 "$cluster_dir/data/postmaster.pid" 2>/dev/null); then
         as_server pg_ctl -D "$cluster_dir/data" -m immediate -w stop >/dev/null || true
+        timeout 30 tail --pid="$pid" -f /dev/null || true    # under valgrind it writes a file at its very end
     fi
     rm -rf "$cluster_dir"
 }
@@ -69,11 +84,7 @@ as_server()
     program=$cluster_bin/$1
     shift
     cd "$cluster_dir" || exit
-    if [ "$(id -un)" = "$cluster_user" ]; then
-        exec "$program" "$@"
-    else
-        exec setpriv --reuid="$cluster_user" --regid="$(id -g "$cluster_user")" --clear-groups "$program" "$@"
-    fi
+    exec "${cluster_as_user[@]}" "$program" "$@"
 )
 
 # CPU time that the whole server has used, in clock ticks: the postmaster, its
@@ -94,14 +105,16 @@ cluster_cpu()
         END { print ticks, children }'
 }
 
-# Waits until the sessions that have ended are gone from the process table, so
-# that their time is accounted for.  Sets idle_children at the first call.
+# cluster_settle [sessions]: waits until the sessions that have ended are gone
+# from the process table, so that their time is accounted for, but for so many
+# that go on.  Sets idle_children at the first call.
+# shellcheck disable=SC2120
 cluster_settle()
 {
     local children
     read -r _ children < <(cluster_cpu)
     : "${idle_children:=$children}"
-    while [ "$children" -gt "$idle_children" ]; do
+    while [ "$children" -gt $((idle_children + ${1:-0})) ]; do
         sleep 0.01
         read -r _ children < <(cluster_cpu)
     done

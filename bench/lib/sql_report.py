@@ -1,25 +1,16 @@
 #!/usr/bin/env python3
-"""From the samples of bench/sql.sh to a result, tables, pictures and the page.
+"""The report of bench/sql.sh; report.py tells what it can be asked for."""
 
-    sql_report.py result MACHINE.tsv SAMPLES.tsv   the result as JSON, on standard output
-    sql_report.py tables RESULT.json               Markdown tables, on standard output
-    sql_report.py publish RESULT.json DOCS         DOCS/benchmarks-sql.md and what it shows,
-                                                   below DOCS/assets/benchmarks
-"""
-
-import json
-import re
-import shutil
 import sys
-from pathlib import Path
-from statistics import median
 
 sys.dont_write_bytecode = True  # leave no files beside the sources
-from sql_picture import picture  # noqa: E402
+from report import Report, main, number, pivot, rate, table  # noqa: E402
 
-COLUMNS = "suite table keys batch path repeat ticks client_s requests per_second hits misses".split()
-
-KEPT = "repeat requests server_us client_us per_second hits misses".split()
+COLUMNS = {
+    "suite": str, "table": str, "keys": str, "batch": int, "path": str, "repeat": int,
+    "ticks": int, "client_s": float, "requests": int, "per_second": float, "hits": int, "misses": int,
+}
+CELL = ("suite", "table", "keys", "batch", "path")
 
 PATHS = {
     "columns": "prepared SQL, columns",
@@ -38,7 +29,6 @@ WIDE = {
 }
 TABLES = {"items_plain": "not attached", "items_attached": "attached"}
 
-# Targets: text, cell, highest ratio.  A limit of None means within noise.
 TARGETS = [
     ("`mget` of 1 key, warm, fixed keys", ("warm", "items", "fixed", 1, "mget"), 1.0),
     ("`mget` of 1 key, warm, uniform keys", ("warm", "items", "uniform", 1, "mget"), 1.0),
@@ -50,30 +40,9 @@ TARGETS = [
     ("UPDATE of 1 attached row", ("writes", "items_attached", "none", 1, "update_1"), None),
     ("UPDATE of 96 attached rows", ("writes", "items_attached", "none", 1, "update_96"), None),
 ]
-NOISE = 0.02  # a median this close to 1 is no difference
 
 
-# The result: from samples to medians and ratios
-
-def read_machine(path):
-    return dict(line.split("\t") for line in Path(path).read_text().splitlines())
-
-
-def read_samples(path):
-    samples = []
-    for line in Path(path).read_text().splitlines():
-        sample = dict(zip(COLUMNS, line.split("\t"), strict=True))
-        for name in ("batch", "repeat", "ticks", "requests", "hits", "misses"):
-            sample[name] = int(sample[name])
-        for name in ("client_s", "per_second"):
-            sample[name] = float(sample[name])
-        samples.append(sample)
-    return samples
-
-
-def cell_of(sample):
-    return tuple(sample[name] for name in ("suite", "table", "keys", "batch", "path"))
-
+# The result
 
 def base_of(cell):
     """The cell that a cell is compared with."""
@@ -81,92 +50,20 @@ def base_of(cell):
     return (suite, "items_plain", keys, batch, path) if suite == "writes" else (suite, table, keys, batch, "columns")
 
 
-def server_us(sample, machine):
+def costs(sample, machine):
     """Server CPU per request.  What it costs to connect is taken off; it is paid once a sample."""
     ticks = max(sample["ticks"] - float(machine["ticks_to_connect"]), 1)
-    return ticks / float(machine["ticks_per_second"]) / sample["requests"] * 1e6
-
-
-def ratios(samples, base):
-    """Ratios of server CPU, each of two samples of the same repetition."""
-    base_us = {sample["repeat"]: sample["server_us"] for sample in base}
-    found = [s["server_us"] / base_us[s["repeat"]] for s in samples if s["repeat"] in base_us]
-    return {"median": median(found), "low": min(found), "high": max(found)} if found else None
-
-
-def summary(cell, samples, base):
-    asked = sum(s["hits"] + s["misses"] for s in samples)
-    row = dict(zip(("suite", "table", "keys", "batch", "path"), cell))
-    for name, digits in (("server_us", 2), ("client_us", 2), ("per_second", 1)):
-        row[name] = round(median(s[name] for s in samples), digits)
-    row["ratio"] = ratios(samples, base)
-    row["hit_share"] = sum(s["hits"] for s in samples) / asked if asked else None
-    row["samples"] = [{name: round(s[name], 3) for name in KEPT} for s in samples]
-    return row
-
-
-def verdict(text, cell, limit, rows):
-    """How a target was met; None if it was not measured."""
-    row = rows.get(cell)
-    if not row or not row["ratio"]:
-        return None
-    ratio = row["ratio"]
-    if ratio["median"] <= (limit or 1 + NOISE):
-        outcome = "reached"
-    elif limit is None and ratio["low"] <= 1:
-        outcome = "undecided"
-    else:
-        outcome = "missed"
-    return {"target": text, "limit": limit, "ratio": ratio, "outcome": outcome}
-
-
-def make_result(machine, samples):
-    cells = {}
-    for sample in samples:
-        sample["server_us"] = server_us(sample, machine)
-        sample["client_us"] = sample["client_s"] / sample["requests"] * 1e6
-        cells.setdefault(cell_of(sample), []).append(sample)
-    rows = {cell: summary(cell, of_cell, cells.get(base_of(cell), [])) for cell, of_cell in cells.items()}
-    verdicts = [verdict(*target, rows) for target in TARGETS]
-    return {
-        "benchmark": "bench/sql.sh",
-        "machine": machine,
-        "targets": [v for v in verdicts if v],
-        "cells": [rows[cell] for cell in sorted(rows, key=list(rows).index)],
-    }
+    sample["server_us"] = ticks / float(machine["ticks_per_second"]) / sample["requests"] * 1e6
+    sample["client_us"] = sample["client_s"] / sample["requests"] * 1e6
 
 
 # The tables
-
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def number(value):
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
 
 def cpu(row):
     if not row:
         return ""
     own = row["ratio"] and row["ratio"]["median"] != 1
     return number(row["server_us"]) + (f" ({row['ratio']['median']:.2f})" if own and row["path"] != "floor" else "")
-
-
-def rate(row):
-    return number(row["per_second"]) if row else ""
-
-
-def pivot(cells, down, across, head, show):
-    """Rows and columns are lists of (title, what a cell must have); empty rows and columns are left out."""
-    def find(*wanted):
-        want = {name: value for part in wanted for name, value in part.items()}
-        return next((c for c in cells if all(c[n] == v for n, v in want.items())), None)
-
-    across = [(title, want) for title, want in across if any(find(want, d) for _, d in down)]
-    rows = [[title] + [show(find(want, a)) for _, a in across] for title, want in down if any(find(want, a) for _, a in across)]
-    return table([head] + [title for title, _ in across], rows) if rows else ""
 
 
 def by_path(cells, across):
@@ -199,16 +96,6 @@ def writes(result):
         pivot(cells, down, across, "UPDATEs per second", rate))))
 
 
-def targets(result):
-    rows = []
-    for t in result["targets"]:
-        ratio = t["ratio"]
-        rows.append([t["target"], "within noise" if t["limit"] is None else f"≤ {t['limit']:.2f}",
-                     f"{ratio['median']:.2f}", f"{ratio['low']:.2f}–{ratio['high']:.2f}",
-                     t["outcome"] if t["outcome"] == "reached" else f"**{t['outcome']}**"])
-    return table(["server CPU, as a share of the same work without the cache", "target", "median", "range", ""], rows)
-
-
 def hits(result):
     """The hit share of each kind of work: what was meant to be warm or cold was."""
     rows = []
@@ -234,8 +121,6 @@ def machine(result):
 def parts(result):
     return {
         "machine": machine(result),
-        "name": result["machine"]["machine"],
-        "targets": targets(result),
         "warm_fixed": reads(result, "warm", "fixed"),
         "warm_uniform": reads(result, "warm", "uniform"),
         "cold": reads(result, "cold", "unasked"),
@@ -246,47 +131,52 @@ def parts(result):
     }
 
 
-def print_tables(result):
-    titles = {
+# The picture
+
+DRAWN = {
+    "columns": ("prepared SQL, columns", "other"),
+    "row_to_json": ("prepared SQL, row_to_json", "other"),
+    "json_agg": ("prepared SQL, json_agg", "other"),
+    "mget": ("mget", "ours"),
+    "mget_json": ("mget_json", "ours"),
+}
+PANELS = [
+    ("1 key, warm", ("warm", "items", "fixed", 1)),
+    ("16 keys, warm", ("warm", "items", "fixed", 16)),
+    ("64 keys, warm", ("warm", "items", "fixed", 64)),
+    ("64 keys, no key asked before", ("cold", "items_cold", "unasked", 64)),
+    ("64 keys, 5 % of the requests are updates", ("updates", "items_mixed", "uniform", 64)),
+    ("16 rows of 4 KB, incompressible", ("wide", "noise_4k", "uniform", 16)),
+]
+
+
+def panels(result):
+    cells = {tuple(c[name] for name in CELL): c for c in result["cells"]}
+    for title, group in PANELS:
+        rows = {path: cells[group + (path,)] for path in DRAWN if group + (path,) in cells}
+        bars = [(*DRAWN[path], row["server_us"], row["ratio"] and path != "columns" and row["ratio"]["median"])
+                for path, row in rows.items()]
+        yield title, bars, rows["columns"]["server_us"] if "columns" in rows else None
+
+
+REPORT = Report(
+    name="sql",
+    columns=COLUMNS,
+    cell=CELL,
+    costs=costs,
+    base_of=base_of,
+    medians={"server_us": 2, "client_us": 2, "per_second": 1},
+    kept=("repeat", "requests", "server_us", "client_us", "per_second", "hits", "misses"),
+    targets=TARGETS,
+    targets_head="server CPU, as a share of the same work without the cache",
+    titles={
         "machine": "Machine", "warm_fixed": "Warm, fixed keys", "warm_uniform": "Warm, uniform keys", "cold": "Cold",
         "updates": "5 % updates", "writes": "Writes", "wide": "Large rows, 16 keys", "hits": "Hits", "targets": "Targets",
-    }
-    shown = parts(result)
-    for name, title in titles.items():
-        if shown[name]:
-            print(f"### {title}\n\n{shown[name]}\n")
-    if result["machine"]["quick"] != "0":
-        print("This was a smoke run: its figures mean nothing.")
-
-
-# The page
-
-def publish(result, source, docs):
-    if result["machine"]["quick"] != "0":
-        sys.exit("sql_report.py: a smoke run is not for publishing; run bench/sql.sh without QUICK")
-    assets = docs / "assets" / "benchmarks"
-    assets.mkdir(parents=True, exist_ok=True)
-    kept = assets / f"sql-{result['machine']['machine']}.json"
-    if source.resolve() != kept.resolve():
-        shutil.copyfile(source, kept)
-    kept.with_suffix(".svg").write_text(picture(result))
-    shown = parts(result)
-    page = (Path(__file__).parent / "benchmarks-sql.md.in").read_text()
-    (docs / "benchmarks-sql.md").write_text(re.sub(r"\{\{(\w+)\}\}", lambda m: shown[m[1]], page))
-
-
-def main(arguments):
-    match arguments:
-        case ["result", machine_file, samples_file]:
-            json.dump(make_result(read_machine(machine_file), read_samples(samples_file)), sys.stdout, indent=1)
-            print()
-        case ["tables", result_file]:
-            print_tables(json.loads(Path(result_file).read_text()))
-        case ["publish", result_file, docs]:
-            publish(json.loads(Path(result_file).read_text()), Path(result_file), Path(docs))
-        case _:
-            sys.exit(__doc__)
-
+    },
+    parts=parts,
+    caption="Server CPU per request, and its ratio to prepared SQL; less is better",
+    panels=panels,
+)
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(REPORT, sys.argv[1:])
