@@ -82,26 +82,31 @@ plc_index_find(const PlcStore *store, const void *key, uint32_t key_len, PlcRef 
 }
 
 /*
- * Fetches the first lines of the item that this hash may be of, so that a later
- * find and read do not wait for memory.  Needs no lock.
+ * Fetches the first lines of the item that this hash, item->hash, may be of, so that a
+ * later find and read do not wait for memory.  False if there is none; else the ref says
+ * where it is, so the slot is loaded with acquire, as in a find.  Needs no lock.
  */
-void
-plc_index_prefetch(const PlcStore *store, uint64_t hash)
+bool
+plc_index_prefetch(const PlcStore *store, PlcRef *item)
 {
-	const PlcBucket *bucket = plc_hash_bucket(store, hash);
-	uint32_t	candidates = labelled_slots(bucket, hash);
+	const PlcBucket *bucket = plc_hash_bucket(store, item->hash);
+	uint32_t	candidates = labelled_slots(bucket, item->hash);
 	const PlcLog *log;
-	const char *item;
+	const char *first;
 	uint64_t	slot;
 	int			i;
 
 	if (candidates == 0)
-		return;
-	slot = plc_word_load(&bucket->slots[__builtin_ctz(candidates)]);
-	log = &plc_hash_shard_of(store, hash)->logs[plc_slot_main(slot)];
-	item = (const char *) &plc_log_ring(log)[plc_log_word(log, plc_log_expand(log, slot))];
+		return false;
+	item->slot = __builtin_ctz(candidates);
+	slot = __atomic_load_n(&bucket->slots[item->slot], __ATOMIC_ACQUIRE);
+	item->main_log = plc_slot_main(slot);
+	log = &plc_hash_shard_of(store, item->hash)->logs[item->main_log];
+	item->position = plc_log_expand(log, slot);
+	first = (const char *) &plc_log_ring(log)[plc_log_word(log, item->position)];
 	for (i = 0; i < PREFETCH_LINES; i++)
-		__builtin_prefetch(item + i * PLC_LINE_BYTES);
+		__builtin_prefetch(first + i * PLC_LINE_BYTES);
+	return true;
 }
 
 /* Finds the slot that points at this item; false if none does, so it is dead. */

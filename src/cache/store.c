@@ -217,11 +217,15 @@ plc_store_prefetch_bucket(const PlcStore *store, uint64_t hash)
 	__builtin_prefetch(plc_hash_bucket(store, hash));
 }
 
-/* Worth the while only if the bucket is there by now. */
-void
-plc_store_prefetch_item(const PlcStore *store, uint64_t hash)
+/*
+ * Worth the while only if the bucket is there by now.  True if there may be such an
+ * item: *ref says which for plc_store_find_prefetched, and is good for nothing else.
+ */
+bool
+plc_store_prefetch_item(const PlcStore *store, uint64_t hash, PlcRef *ref)
 {
-	plc_index_prefetch(store, hash);
+	ref->hash = hash;
+	return plc_index_prefetch(store, ref);
 }
 
 /*
@@ -237,6 +241,20 @@ plc_store_find(const PlcStore *store, uint64_t hash, const void *key, uint32_t k
 		return false;
 	ref->hash = hash;
 	return plc_index_find(store, key, key_len, ref);
+}
+
+/*
+ * The same for a key for which plc_store_prefetch_item has said "true": looks at that
+ * item first, and as a rule at no other.  If the key was put again meanwhile, it may
+ * find what was there before.
+ */
+bool
+plc_store_find_prefetched(const PlcStore *store, const void *key, uint32_t key_len, PlcRef *ref)
+{
+	const PlcShard *shard = plc_hash_shard_of(store, ref->hash);
+
+	return plc_log_match(&shard->logs[ref->main_log], ref, key, key_len) ||
+		plc_store_find(store, ref->hash, key, key_len, ref);
 }
 
 /*

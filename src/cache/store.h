@@ -65,9 +65,11 @@ extern uint32_t plc_store_max_value(const PlcStore *store);
 /* Reading: no lock, no wait, no allocation */
 extern uint32_t plc_store_shard(const PlcStore *store, uint64_t hash);
 extern void plc_store_prefetch_bucket(const PlcStore *store, uint64_t hash);
-extern void plc_store_prefetch_item(const PlcStore *store, uint64_t hash);
+extern bool plc_store_prefetch_item(const PlcStore *store, uint64_t hash, PlcRef *ref);
 extern bool plc_store_find(const PlcStore *store, uint64_t hash,
 						   const void *key, uint32_t key_len, PlcRef *ref);
+extern bool plc_store_find_prefetched(const PlcStore *store, const void *key, uint32_t key_len,
+									  PlcRef *ref);
 extern bool plc_store_read(const PlcStore *store, const PlcRef *ref,
 						   uint32_t offset, void *dst, uint32_t len)
 			__attribute__((warn_unused_result));

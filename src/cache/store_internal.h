@@ -280,7 +280,7 @@ extern void plc_log_patch_locked(PlcLog *log, const PlcRef *item,
 
 extern bool plc_index_find(const PlcStore *store, const void *key, uint32_t key_len,
 						   PlcRef *item);
-extern void plc_index_prefetch(const PlcStore *store, uint64_t hash);
+extern bool plc_index_prefetch(const PlcStore *store, PlcRef *item);
 extern bool plc_index_owner_locked(const PlcBucket *bucket, PlcRef *item);
 extern int	plc_index_least_used_locked(const PlcBucket *bucket, uint64_t first);
 

@@ -34,7 +34,7 @@ typedef struct Pool
 	char	   *memory[POOL_SIZE];
 } Pool;
 
-static Pool pools[] = {{PLC_BUFFER_SMALL}, {PLC_BUFFER_MEDIUM}};
+static Pool pools[] = {{.size = PLC_BUFFER_SMALL}, {.size = PLC_BUFFER_MEDIUM}};
 
 void
 plc_buffer_init(PlcBuffer *buffer, size_t limit)

@@ -20,20 +20,23 @@
 static inline char *
 write_header(char *out, char type, uint64_t number)
 {
-	char		digits[20];
-	int			n = 0;
+	uint64_t	rest = number;
+	int			n = 1;
 
-	*out++ = type;
-	do
+	while (rest >= 10)
 	{
-		digits[n++] = (char) ('0' + number % 10);
+		rest /= 10;
+		n++;
+	}
+	*out = type;
+	for (int i = n; i > 0; i--)
+	{
+		out[i] = (char) ('0' + number % 10);
 		number /= 10;
-	} while (number > 0);
-	while (n > 0)
-		*out++ = digits[--n];
-	*out++ = '\r';
-	*out++ = '\n';
-	return out;
+	}
+	out[n + 1] = '\r';
+	out[n + 2] = '\n';
+	return out + n + 3;
 }
 
 static void

@@ -420,6 +420,21 @@ take_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
 	return lookup;
 }
 
+/* Does the key name the table of the one before, in the same letters?  Then that is known. */
+static inline bool
+same_table(const PlcArg *arg, const PlcArg *before, const PlcTurnKey *key_before, PlcTurnKey *key)
+{
+	size_t		prefix_len;
+
+	if (key_before->table == NULL || plc_names_stale())
+		return false;
+	prefix_len = before->len - key_before->len;
+	if (arg->len < prefix_len || memcmp(arg->data, before->data, prefix_len) != 0)
+		return false;
+	*key = (PlcTurnKey) {key_before->table, arg->data + prefix_len, arg->len - prefix_len};
+	return true;
+}
+
 bool
 plc_turn_lock(const PlcArg *argv, int n, int step, LOCKMODE lock)
 {
@@ -439,8 +454,12 @@ bool
 plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *keys)
 {
 	for (int i = 0; i < n; i++)
+	{
+		if (i > 0 && same_table(&argv[i * step], &argv[(i - 1) * step], &keys[i - 1], &keys[i]))
+			continue;
 		if (take_key(&argv[i * step], lock, &keys[i]) == LOCKED)
 			return false;
+	}
 	for (int i = 0; i < n; i++)
 	{
 		if (keys[i].table == NULL)
@@ -502,7 +521,7 @@ integer_value(PlcKeyColumn *column, const PlcTurnKey *key, Datum *value)
 
 	if (column->type != INT8OID && column->type != INT4OID && column->type != INT2OID)
 		return false;
-	if (!plc_wirekey_integer(key->row, key->len, column->name, strlen(column->name), &number))
+	if (!plc_wirekey_integer(key->row, key->len, column->name, column->name_len, &number))
 		return false;
 	if (column->type == INT8OID)
 		*value = Int64GetDatum(number);
@@ -533,7 +552,7 @@ field_of_column(const PlcKeyColumn *column, const PlcWireField *fields, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (fields[i].name == NULL ||
-			(fields[i].name_len == strlen(column->name) &&
+			(fields[i].name_len == column->name_len &&
 			 memcmp(fields[i].name, column->name, fields[i].name_len) == 0))
 			return &fields[i];
 	return NULL;

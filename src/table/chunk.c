@@ -34,7 +34,7 @@ encode(const PlcRead *read, PlcCandidate *candidate, const Datum *values, char *
 
 /* Has the memory fetched that look_up will want; not worth it for one key. */
 static void
-prefetch(const PlcCandidate *candidates, int n)
+prefetch(PlcCandidate *candidates, int n)
 {
 	if (n == 1)
 		return;
@@ -42,17 +42,27 @@ prefetch(const PlcCandidate *candidates, int n)
 		if (candidates[i].state == CANDIDATE_ENCODED)
 			plc_store_prefetch_bucket(plc_store, candidates[i].key.hash);
 	for (int i = 0; i < n; i++)
-		if (candidates[i].state == CANDIDATE_ENCODED)
-			plc_store_prefetch_item(plc_store, candidates[i].key.hash);
+		if (candidates[i].state == CANDIDATE_ENCODED &&
+			plc_store_prefetch_item(plc_store, candidates[i].key.hash, &candidates[i].ref))
+			candidates[i].state = CANDIDATE_PREFETCHED;
+}
+
+static bool
+find(PlcCandidate *candidate)
+{
+	const PlcKeyBytes *key = &candidate->key;
+
+	if (candidate->state == CANDIDATE_PREFETCHED)
+		return plc_store_find_prefetched(plc_store, key->bytes, key->len, &candidate->ref);
+	return plc_store_find(plc_store, key->hash, key->bytes, key->len, &candidate->ref);
 }
 
 static void
 look_up(PlcCandidate *candidate)
 {
-	if (candidate->state != CANDIDATE_ENCODED)
+	if (candidate->state != CANDIDATE_ENCODED && candidate->state != CANDIDATE_PREFETCHED)
 		return;
-	if (plc_store_find(plc_store, candidate->key.hash, candidate->key.bytes, candidate->key.len,
-					   &candidate->ref) &&
+	if (find(candidate) &&
 		plc_store_read(plc_store, &candidate->ref, 0, &candidate->version, sizeof(PlcVersion)))
 		candidate->state = CANDIDATE_FOUND;
 	else

@@ -177,6 +177,7 @@ make_key_column(PlcTable *table, Relation relation, Form_pg_index index,
 
 	column->attnum = attribute->attnum;
 	column->name = pstrdup(NameStr(attribute->attname));
+	column->name_len = strlen(column->name);
 	column->type = getBaseType(attribute->atttypid);
 	column->typlen = attribute->attlen;
 	column->typbyval = attribute->attbyval;

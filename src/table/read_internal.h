@@ -49,6 +49,7 @@ typedef enum PlcCandidateState
 	CANDIDATE_NULL,				/* no key */
 	CANDIDATE_TOO_LONG,			/* a key that the store does not take */
 	CANDIDATE_ENCODED,			/* a key, not looked up yet */
+	CANDIDATE_PREFETCHED,		/* the same, and ref says where it may be */
 	CANDIDATE_MISSING,			/* not in the store */
 	CANDIDATE_FOUND,			/* in the store, not proven yet */
 	CANDIDATE_PROVEN,

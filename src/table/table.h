@@ -21,6 +21,7 @@ typedef struct PlcKeyColumn
 {
 	AttrNumber	attnum;
 	char	   *name;
+	uint32		name_len;
 	Oid			type;			/* base type of the column */
 	int16		typlen;
 	bool		typbyval;

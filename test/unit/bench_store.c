@@ -99,7 +99,7 @@ read_in_batches(PlcStore *store, const Key *keys, uint32_t n)
 		for (i = first; i < end; i++)
 			plc_store_prefetch_bucket(store, keys[i].hash);
 		for (i = first; i < end; i++)
-			plc_store_prefetch_item(store, keys[i].hash);
+			plc_store_prefetch_item(store, keys[i].hash, &(PlcRef) {0});
 		for (i = first; i < end; i++)
 			hits += read_key(store, &keys[i], value);
 	}

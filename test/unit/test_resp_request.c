@@ -471,7 +471,7 @@ test_glued(void)
 	}
 	tap_is((long long) commands, 1000000, "commands in one stream");
 	tap_is((long long) wrong, 0, "none is mistaken for another");
-	tap_ok(most <= PLC_BUFFER_SMALL, "they take one small piece of memory");
+	tap_ok(most <= PLC_BUFFER_MEDIUM, "they take one medium piece of memory");
 	plc_parser_release(&parser);
 	plc_buffer_release(&buffer);
 }

@@ -360,17 +360,29 @@ test_moved(void)
 	free(there);
 }
 
-/* Both prefetches only look; that they may be called at any time is all to see. */
 static void
 test_prefetch(void)
 {
 	PlcStore   *store = make_store(MB);
+	PlcRef		ref;
+	char		value[8];
 
 	put_bytes(store, "k", 1, "value", 5);
 	plc_store_prefetch_bucket(store, hash_bytes("k", 1));
-	plc_store_prefetch_item(store, hash_bytes("k", 1));
+	tap_ok(plc_store_prefetch_item(store, hash_bytes("k", 1), &ref) &&
+		   plc_store_find_prefetched(store, "k", 1, &ref) &&
+		   ref.value_len == 5 && plc_store_read(store, &ref, 0, value, 5) &&
+		   memcmp(value, "value", 5) == 0, "what was prefetched is found");
+	tap_ok(plc_store_prefetch_item(store, hash_bytes("k", 1), &ref) &&
+		   !plc_store_find_prefetched(store, "l", 1, &ref), "another key with that hash is not");
 	plc_store_prefetch_bucket(store, hash_bytes("absent", 6));
-	plc_store_prefetch_item(store, hash_bytes("absent", 6));
+	tap_ok(!plc_store_prefetch_item(store, hash_bytes("absent", 6), &ref),
+		   "what is absent is known to be");
+	tap_ok(plc_store_prefetch_item(store, hash_bytes("k", 1), &ref) &&
+		   put_bytes(store, "k", 1, "other", 5) &&
+		   plc_store_find_prefetched(store, "k", 1, &ref) &&
+		   plc_store_read(store, &ref, 0, value, 5) &&
+		   memcmp(value, "value", 5) == 0, "what was replaced meanwhile may be found as it was");
 	tap_ok(all_counts(store).items == 1, "prefetching changes nothing");
 	free(store);
 }

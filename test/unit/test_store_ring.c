@@ -181,7 +181,8 @@ test_garbage(void)
 		plc_store_set_origin(store, next_random(&state));
 		for (slot = 0; slot < PLC_BUCKET_SLOTS; slot++)
 			buckets[0].slots[slot] = plc_slot_label(0) << 48 | next_random(&state) >> 16;
-		plc_store_prefetch_item(store, 0);
+		if (plc_store_prefetch_item(store, 0, &ref))
+			plc_store_find_prefetched(store, key, sizeof(key), &ref);
 		plc_store_find(store, 0, key, sizeof(key), &ref);
 	}
 	tap_ok(true, "garbage is looked at without harm");

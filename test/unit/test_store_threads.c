@@ -221,14 +221,22 @@ read_value(Thread *me, const PlcRef *ref, Value *value)
 		plc_store_read(store, ref, cut, (char *) value + cut, ref->value_len - cut);
 }
 
+/*
+ * Reads a key; "prefetched" is a ref of it that a prefetch has left, or NULL.  Such a ref
+ * may lead to what the key had at the time of the prefetch, which is whole but may be old.
+ */
 static void
-look_up(Thread *me, uint64_t key)
+look_up(Thread *me, uint64_t key, PlcRef *prefetched)
 {
+	PlcStore   *store = me->shared->store;
 	PlcRef		ref;
 	Value		value;
 
-	if (!plc_store_find(me->shared->store, hash_of(key), &key, sizeof(key), &ref))
+	if (prefetched == NULL ? !plc_store_find(store, hash_of(key), &key, sizeof(key), &ref)
+		: !plc_store_find_prefetched(store, &key, sizeof(key), prefetched))
 		return;
+	if (prefetched != NULL)
+		ref = *prefetched;
 	if (ref.value_len % RESIDUES != key % RESIDUES || ref.value_len < FIXED_LEN ||
 		ref.value_len > MAX_LEN)
 	{
@@ -243,6 +251,8 @@ look_up(Thread *me, uint64_t key)
 	}
 	me->done++;
 	me->wrong_values += !value_whole(me->shared->load, key, &value, ref.value_len);
+	if (prefetched != NULL)
+		return;
 	me->backwards += value.version < me->newest[key];
 	me->newest[key] = value.version;
 }
@@ -254,6 +264,8 @@ reader_main(void *arg)
 	Thread	   *me = arg;
 	PlcStore   *store = me->shared->store;
 	uint64_t	keys[8];
+	PlcRef		refs[8];
+	bool		seen[8];
 	int			i;
 
 	while (!__atomic_load_n(&me->shared->stop, __ATOMIC_RELAXED))
@@ -264,9 +276,9 @@ reader_main(void *arg)
 			plc_store_prefetch_bucket(store, hash_of(keys[i]));
 		}
 		for (i = 0; i < 8; i++)
-			plc_store_prefetch_item(store, hash_of(keys[i]));
+			seen[i] = plc_store_prefetch_item(store, hash_of(keys[i]), &refs[i]);
 		for (i = 0; i < 8; i++)
-			look_up(me, keys[i]);
+			look_up(me, keys[i], seen[i] && i % 2 == 0 ? &refs[i] : NULL);
 	}
 	return NULL;
 }
