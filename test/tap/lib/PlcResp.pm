@@ -25,7 +25,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Socket qw(SOL_SOCKET SO_RCVBUF SO_LINGER);
 
-our @EXPORT = qw(resp_server resp_serves resp_settings resp_workers command bulk array map_of poll_until);
+our @EXPORT = qw(resp_server resp_serves resp_settings resp_workers worker_of client_on command bulk array map_of poll_until);
 
 # Writing to a connection that the server has closed is an error that send() looks at.
 $SIG{PIPE} = 'IGNORE';
@@ -80,6 +80,25 @@ sub resp_workers
 		FROM jsonb_array_elements(local_cache.health() -> 'endpoint' -> 'workers') AS w ORDER BY 1));
 
 	return map { my %worker; @worker{qw(number pid status problem)} = split /\|/, $_, 4; \%worker } split /\n/, $rows;
+}
+
+# The number of the worker that serves this client.
+sub worker_of
+{
+	my ($server, $client) = @_;
+
+	return $server->safe_psql('postgres', 'SELECT worker FROM local_cache.clients WHERE id = ' . $client->get(qw(CLIENT ID)));
+}
+
+# A client that this worker serves.  The kernel spreads them by chance.
+sub client_on
+{
+	my ($server, $worker, %option) = @_;
+
+	return poll_until(sub {
+		my $client = PlcResp->new($server, %option);
+		return worker_of($server, $client) eq $worker && $client;
+	}, "the kernel gives a client to worker $worker");
 }
 
 # Asks again until the answer is true, and gives it back.  The pause costs nothing but the machine's time.
