@@ -4,12 +4,13 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use MIME::Base64;
 use PlcTest;
 use PlcResp;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $server = resp_server('read', sql => q(
+my $server = resp_server('read', sql => <<'SQL');
 	CREATE TYPE mood AS ENUM ('calm', 'cross');
 	CREATE TABLE items (id bigint PRIMARY KEY, name text);
 	INSERT INTO items SELECT i, 'item ' || i FROM generate_series(-1, 99) i;
@@ -58,7 +59,8 @@ my $server = resp_server('read', sql => q(
 	GRANT SELECT ON ALL TABLES IN SCHEMA public, "My.Schema" TO app;
 	SELECT local_cache.attach_table(t::regclass, namespace => t)
 	FROM unnest('{items,orders,words,uuids,numerics,times,days,flags,moods,small,kinds,names,large,secrets}'::text[]) t;
-	SELECT local_cache.attach_table('"My.Schema"."we:ird ""Table"'), local_cache.attach_table('"Items"'), local_cache.attach_table('größe')));
+	SELECT local_cache.attach_table('"My.Schema"."we:ird ""Table"'), local_cache.attach_table('"Items"'), local_cache.attach_table('größe');
+SQL
 
 my @clients = map { client_on($server, $_) } 0, 1;
 my $client = $clients[0];
@@ -189,16 +191,15 @@ subtest 'columns of every type, whole and one by one' => sub {
 		is($client->get('STRLEN', "kinds:$id"), length $expected, 'its length');
 
 		# What jsonb_each_text would have, but numbers, arrays and objects as they stand.
-		my @fields = map { [ split /\|/, $_, 2 ] } split /\n/, $server->safe_psql('postgres',
-			"SELECT f.key, CASE WHEN json_typeof(f.value) = 'string' THEN encode(convert_to(f.value #>> '{}', 'UTF8'), 'base64') ELSE encode(convert_to(f.value::text, 'UTF8'), 'base64') END
-			 FROM (SELECT row_to_json(t) AS r FROM kinds t WHERE id = $id) r, json_each(r) WITH ORDINALITY f(key, value, n) WHERE json_typeof(f.value) <> 'null' OR f.key = 'none' ORDER BY n" =~ s/encode\((.*?), 'base64'\)/translate(encode($1, 'base64'), E'\\n', '')/gr);
-		require MIME::Base64;
-		my @pairs = map { ($_->[0], MIME::Base64::decode($_->[1])) } @fields;
-
+		my @pairs = map { decode_base64($_) } map { split /\|/, $_, 2 } split /\n/, $server->safe_psql('postgres', qq(
+			SELECT translate(encode(convert_to(f.key, 'UTF8'), 'base64'), E'\\n', ''),
+				translate(encode(convert_to(CASE json_typeof(f.value) WHEN 'string' THEN f.value #>> '{}' ELSE f.value::text END, 'UTF8'), 'base64'), E'\\n', '')
+			FROM kinds t, json_each(row_to_json(t)) WITH ORDINALITY f(key, value, n)
+			WHERE t.id = $id AND json_typeof(f.value) <> 'null' ORDER BY n));
 		is($client->ask('HGETALL', "kinds:$id"), array(map { bulk($_) } @pairs), "HGETALL of row $id");
-		is($client->ask('HLEN', "kinds:$id"), ':' . @fields . "\r\n", 'HLEN');
-		is($client->ask('HKEYS', "kinds:$id"), array(map { bulk($pairs[ 2 * $_ ]) } 0 .. $#fields), 'HKEYS');
-		is($client->ask('HVALS', "kinds:$id"), array(map { bulk($pairs[ 2 * $_ + 1 ]) } 0 .. $#fields), 'HVALS');
+		is($client->ask('HLEN', "kinds:$id"), ':' . @pairs / 2 . "\r\n", 'HLEN');
+		is($client->ask('HKEYS', "kinds:$id"), array(map { bulk($pairs[ 2 * $_ ]) } 0 .. $#pairs / 2), 'HKEYS');
+		is($client->ask('HVALS', "kinds:$id"), array(map { bulk($pairs[ 2 * $_ + 1 ]) } 0 .. $#pairs / 2), 'HVALS');
 		my %value = @pairs;
 		my @columns = split /,/, 'id,i,f,n,b,t,d,ts,j,jb,a,ta,by,u,iv,m,c,ip,r';
 		is($client->ask('HMGET', "kinds:$id", @columns), array(map { bulk($value{$_}) } @columns), 'HMGET');
