@@ -62,7 +62,7 @@ my $server = resp_server('read', sql => <<'SQL');
 	SELECT local_cache.attach_table('"My.Schema"."we:ird ""Table"'), local_cache.attach_table('"Items"'), local_cache.attach_table('größe');
 SQL
 
-my @clients = map { client_on($server, $_) } 0, 1;
+my @clients = map { client_on($server, $_) } 1, 2;
 my $client = $clients[0];
 
 # A row as PostgreSQL has it.

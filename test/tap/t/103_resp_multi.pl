@@ -79,7 +79,7 @@ subtest 'errors while reads are run have their place among the replies' => sub {
 };
 
 subtest 'writes are done together or not at all' => sub {
-	my ($client, $other) = map { client_on($server, $_) } 0, 1;
+	my ($client, $other) = map { client_on($server, $_) } 1, 2;
 
 	queue($client, 'SET items:1 {"v":"b"}', 'GET items:1', 'DEL items:2', 'GET items:2', 'HSET items:3 v c', 'HGET items:3 v');
 	is($other->ask('MGET', map { "items:$_" } 1 .. 3), array(map { row($_, 'a') } 1 .. 3), 'queued, nothing is done');
@@ -122,7 +122,7 @@ subtest 'a queue has an end' => sub {
 # A worker is stopped where it fetches the second row of two; meanwhile one transaction changes both.
 subtest 'all reads of an EXEC, and of an MGET, have one snapshot' => sub {
 	plan skip_all => GdbStop::missing() if GdbStop::missing();
-	my ($client, $other) = map { client_on($server, $_) } 0, 1;
+	my ($client, $other) = map { client_on($server, $_) } 1, 2;
 	my %worker = map { $_->{number} => $_->{pid} } resp_workers($server);
 
 	foreach my $case ([ 'EXEC', command('EXEC'), array(row(1, 'old'), row(2, 'old')) ], [ 'MGET', command(qw(MGET items:1 items:2)), array(row(1, 'old'), row(2, 'old')) ])
@@ -132,7 +132,7 @@ subtest 'all reads of an EXEC, and of an MGET, have one snapshot' => sub {
 		$writer->say(q(UPDATE items SET v = 'old' WHERE id <= 2));
 		$client->ask('GET', 'items:1');
 		queue($client, 'GET items:1', 'GET items:2') if $what eq 'EXEC';
-		my $stop = GdbStop->new($worker{0}, 'plc_fetch_row');
+		my $stop = GdbStop->new($worker{1}, 'plc_fetch_row');
 
 		$client->send($request);
 		$stop->wait_stopped;

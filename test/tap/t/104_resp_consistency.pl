@@ -30,7 +30,7 @@ my (@clients, @workers);
 # A client on each worker, and the workers' processes.
 sub connect_clients
 {
-	@clients = map { client_on($server, $_) } 0, 1;
+	@clients = map { client_on($server, $_) } 1, 2;
 	@workers = map { $_->{pid} } resp_workers($server);
 }
 connect_clients();
@@ -252,7 +252,7 @@ subtest 'in the middle of a turn' => sub {
 	foreach my $function ('plc_fetch_row', 'plc_version_of_tuple', 'plc_store_put_locked')
 	{
 		start_anew();
-		my $same = client_on($server, 0);
+		my $same = client_on($server, 1);
 		$session->say(q(SELECT local_cache.invalidate('items')));
 		my $stop = GdbStop->new($workers[0], $function);
 
@@ -284,7 +284,7 @@ subtest 'in the middle of a turn' => sub {
 
 # The kernel shows to a worker what was sent before what came later, so a reply of the second shows the first was seen.
 subtest 'H77: a locked table holds up only who needs it' => sub {
-	my ($client, $second, $bystander) = map { client_on($server, 0) } 1 .. 3;
+	my ($client, $second, $bystander) = map { client_on($server, 1) } 1 .. 3;
 
 	start_anew();
 	$writer->say('BEGIN; LOCK TABLE items IN ACCESS EXCLUSIVE MODE');
