@@ -24,8 +24,10 @@ use PlcTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Socket qw(SOL_SOCKET SO_RCVBUF SO_LINGER);
+use Test::More ();
 
-our @EXPORT = qw(resp_server resp_serves resp_settings resp_workers worker_of client_on command bulk array map_of poll_until);
+our @EXPORT = qw(resp_server resp_serves resp_settings resp_workers worker_of client_on command bulk array map_of error arity
+	reply_is poll_until);
 
 # Writing to a connection that the server has closed is an error that send() looks at.
 $SIG{PIPE} = 'IGNORE';
@@ -124,7 +126,19 @@ sub command { return '*' . @_ . "\r\n" . join('', map { bulk($_) } @_) }
 # Parts of replies.  undef is the null of protocol 2.
 sub bulk { return defined $_[0] ? '$' . length($_[0]) . "\r\n$_[0]\r\n" : "\$-1\r\n" }
 sub array { return '*' . @_ . "\r\n" . join('', @_) }
+sub error { return "-$_[0]\r\n" }
+sub arity { return error("ERR wrong number of arguments for '$_[0]' command") }
 sub map_of { return '%' . @_ / 2 . "\r\n" . join('', @_) }
+
+# A test: are these bytes those, or like that?
+sub reply_is
+{
+	my ($reply, $expected, $name) = @_;
+	my $tests = Test::More->builder;
+
+	$name = _shown($name, 60);
+	return ref $expected ? $tests->like($reply, $expected, $name) : $tests->is_eq($reply, $expected, $name);
+}
 
 # Clients
 
@@ -336,9 +350,9 @@ sub _value
 
 sub _shown
 {
-	my ($bytes) = @_;
+	my ($bytes, $most) = (@_, 300);
 
-	$bytes = substr($bytes, 0, 300) . ' ...' if length $bytes > 300;
+	$bytes = substr($bytes, 0, $most) . ' ...' if length $bytes > $most;
 	return $bytes =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger;
 }
 

@@ -228,7 +228,8 @@ subtest 'ten thousand idle clients' => sub {
 	$before += own_kilobytes($_) foreach @pids;
 	for my $i (1 .. $n)
 	{
-		socket(my $socket, AF_INET, SOCK_STREAM, 0) && connect($socket, $address) or die "could not connect client $i: $!";
+		my $socket;
+		socket($socket, AF_INET, SOCK_STREAM, 0) && connect($socket, $address) or die "could not connect client $i: $!";
 		syswrite $socket, $request;
 		push @sockets, $socket;
 	}
