@@ -116,7 +116,7 @@ my @replies = (
 	[ 'CLUSTER INFO', $no_cluster ],
 	[ 'CLUSTER SLOTS', $no_cluster ],
 	[ 'CLUSTER', arity('cluster') ],
-	[ 'SENTINEL MASTERS', error("ERR unknown command 'SENTINEL', with args beginning with: 'MASTERS' ") ],
+	[ 'SENTINEL MASTERS', error("ERR unknown command 'SENTINEL': this instance is no Sentinel") ],
 	'reading',
 	[ 'GET items:1', bulk($one) ],
 	[ 'GET items:2', bulk($two) ],
@@ -234,7 +234,7 @@ subtest 'names of commands are the same in every case' => sub {
 
 			$arguments[0] = $how->($arguments[0]) if $name =~ /^(CLIENT|COMMAND|CONFIG)$/ && @arguments;
 			my $expected = $case->[1];
-			$expected =~ s/'(FOO|SENTINEL|F  O|F{128}|MAINT_NOTIFICATIONS)'/"'" . $how->($1) . "'"/e unless ref $expected;
+			$expected =~ s/(unknown (?:sub)?command ')((?!SENTINEL)[^']*)/$1 . $how->($2)/e unless ref $expected;
 			reply_is($client->ask($how->($name), @arguments), $expected, join ' ', $how->($name), @arguments);
 		}
 	}
