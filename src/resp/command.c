@@ -128,7 +128,7 @@ const PlcCommand plc_commands[] = {
 	{"mget", -2, READ, plc_cmd_mget, 1, -1, 1, "string", "key [...]", "Answers rows as JSON, all as of one moment."},
 	{"module", -2, 0, NULL, 0, 0, 0, "server", "", "Answers an empty list.", module_commands},
 	{"mset", -3, WRITE, plc_cmd_mset, 1, -1, 2, "string", "key row [...]", "Writes rows, all or none."},
-	{"multi", 1, AT_ONCE | NO_MULTI, plc_cmd_multi, 0, 0, 0, "transactions", "", "Collects commands for EXEC."},
+	{"multi", 1, AT_ONCE, plc_cmd_multi, 0, 0, 0, "transactions", "", "Collects commands for EXEC."},
 	{"pexpire", -3, 0, plc_cmd_no_expiry, 1, 1, 1, "generic", "key milliseconds", "Refused: rows do not expire."},
 	{"ping", -1, 0, plc_cmd_ping, 0, 0, 0, "connection", "[message]", "Answers PONG, or the message."},
 	{"psetex", 4, 0, plc_cmd_no_expiry, 1, 1, 1, "string", "key milliseconds row", "Refused: rows do not expire."},
@@ -286,7 +286,7 @@ find(PlcRequest *request)
 	{
 		const PlcCommand *sub = find_subcommand(request->command, &request->argv[1]);
 
-		if (sub == NULL && request->command->handler == NULL)
+		if (sub == NULL && request->command->subcommands->name != NULL)
 		{
 			unknown_subcommand(request, request->command);
 			return false;
