@@ -62,6 +62,11 @@
  */
 #define EVENTS_PER_TURN		32
 
+/* Requests of who has not authenticated yet: arguments, bytes of one, bytes of all. */
+#define UNKNOWN_ARGS_LIMIT		10
+#define UNKNOWN_BULK_LIMIT		16384
+#define UNKNOWN_REQUEST_LIMIT	(1024 * 1024)
+
 /* Connections accepted at once from one socket. */
 #define ACCEPTS_PER_TURN	64
 
@@ -403,6 +408,17 @@ wait_for_more(PlcConn *conn)
 		plc_buffer_release(&conn->in);
 }
 
+/* How large a request may be: before authentication, just enough for that, as in Redis. */
+static PlcLimits
+request_limits(const PlcConn *conn)
+{
+	if (!plc_identity_is_known(conn))
+		return (PlcLimits) {.request = Min(plc_guc_request_limit, UNKNOWN_REQUEST_LIMIT),
+			.bulk = UNKNOWN_BULK_LIMIT,.args = UNKNOWN_ARGS_LIMIT,.authenticated = false};
+	return (PlcLimits) {.request = plc_guc_request_limit,.bulk = plc_guc_request_limit,
+		.args = plc_guc_request_limit / sizeof(PlcArg),.authenticated = true};
+}
+
 /* Runs what it has sent, up to pipeline_limit requests. */
 static void
 run_connection(PlcConn *conn)
@@ -411,12 +427,7 @@ run_connection(PlcConn *conn)
 	conn->out.limit = (size_t) plc_guc_output_limit + OUTPUT_PAUSE;
 	for (int n = 0; n < plc_guc_pipeline_limit; n++)
 	{
-		PlcLimits	limits = {
-			.request = plc_guc_request_limit,
-			.bulk = plc_guc_request_limit,
-			.args = plc_guc_request_limit / sizeof(PlcArg),
-			.authenticated = plc_identity_is_known(conn)
-		};
+		PlcLimits	limits = request_limits(conn);
 		size_t		consumed;
 
 		conn->held = plc_buffer_length(&conn->out) > OUTPUT_PAUSE;
