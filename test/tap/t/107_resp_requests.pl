@@ -66,7 +66,7 @@ my @fatal = (
 	[ "*99999999999999999999\r\n", protocol_error('invalid multibulk length') ],
 	[ "*2147483648\r\n", protocol_error('invalid multibulk length') ],
 	[ "*1\r\n:4\r\n", protocol_error("expected '\$', got ':'") ],
-	[ "*1\r\n\r\n\r\n", qr/^-ERR Protocol error: expected '\$', got ' ?.?'\r\n\z/s ],
+	[ "*1\r\n\r\n\r\n", protocol_error(q(expected '$', got '\x0d')) ],
 	[ "*1\r\n\$4\r\nPINGxx", qr/^-ERR Protocol error: [^\r\n]+\r\n\z/ ],
 	[ '*' . '1' x 70000, protocol_error('too big mbulk count string'), 'alone' ],
 	[ "*1\r\n\$" . '1' x 70000, protocol_error('too big bulk count string'), 'alone' ],
@@ -247,7 +247,7 @@ subtest 'before it has authenticated itself, a client may do little' => sub {
 	is($client->ask('PING'), $unauthenticated, 'changes nothing');
 	is($client->ask('MULTI'), $unauthenticated, 'MULTI');
 	is($client->ask('RESET'), "+RESET\r\n", 'RESET is allowed');
-	is($client->ask('PING', ('x') x 9), arity('ping'), 'ten words are allowed');
+	is($client->ask('GET', ('x') x 9), arity('get'), 'ten words are allowed');
 	is($client->ask('ECHO', 'x' x 16384), $unauthenticated, 'so are 16,384 bytes');
 	$client->send("*11\r\n");
 	is($client->rest, protocol_error('unauthenticated multibulk length'), 'eleven words are not');
