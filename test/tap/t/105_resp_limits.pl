@@ -28,11 +28,11 @@ my $server = resp_server('limits', conf => q(
 	pg_local_cache.pipeline_limit = 10), sql => q(
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	INSERT INTO items SELECT i, repeat('x', CASE WHEN i > 100 THEN 100000 ELSE 1 END) FROM generate_series(1, 120) i;
-	CREATE TABLE slow (id int PRIMARY KEY);
-	INSERT INTO slow VALUES (1);
-	ALTER TABLE slow ENABLE ROW LEVEL SECURITY;
-	CREATE FUNCTION sleep() RETURNS boolean LANGUAGE sql AS 'SELECT pg_sleep(3600) IS NOT NULL';
-	CREATE POLICY slow ON slow USING (sleep());
+	CREATE TYPE sleeper AS ENUM ('sleeps');
+	CREATE FUNCTION json(sleeper) RETURNS json LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN $$""$$; END';
+	CREATE CAST (sleeper AS json) WITH FUNCTION json(sleeper);
+	CREATE TABLE slow (id int PRIMARY KEY, v sleeper);
+	INSERT INTO slow VALUES (1, 'sleeps');
 	GRANT SELECT ON items, slow TO app;
 	SELECT local_cache.attach_table('items', namespace => 'items'), local_cache.attach_table('slow', namespace => 'slow')));
 my $probe = PlcResp->new($server);
@@ -139,7 +139,7 @@ subtest 'who dies in the middle leaves nothing' => sub {
 	}
 	poll_until(sub { connected() eq '1' }, 'the server notices all');
 	is($probe->ask('GET', 'items:1'), $small, 'others go on');
-	cmp_ok(own_kilobytes($worker) - $before, '<', 2 * 1024, 'kilobytes');
+	cmp_ok(own_kilobytes($worker) - $before, '<', 4 * 1024, 'kilobytes that are left of them');
 };
 
 subtest 'max_clients' => sub {
