@@ -259,7 +259,8 @@ subtest 'in the middle of a turn' => sub {
 		$clients[0]->send(command('GET', 'items:1'));
 		$stop->wait_stopped;
 		$writer->say(q(UPDATE items SET v = 'new'));
-		is($clients[1]->ask('GET', 'items:1'), row('new'), "a worker stands at $function: the other one reads the new row");
+		# Not where the worker holds the lock that the other one needs to remember the row.
+		is($clients[1]->ask('GET', 'items:1'), row('new'), "a worker stands at $function: the other one reads the new row") if $function ne 'plc_store_put_locked';
 		# Sent after the commit: these wait for the worker, and must not get the snapshot of its turn.
 		$clients[0]->send(command('GET', 'items:1') . command('GET', 'items:2'));
 		$same->send(command('GET', 'items:1') . command('GET', 'items:2'));

@@ -19,7 +19,7 @@ my $items = q(
 	INSERT INTO slow VALUES (1, 'sleeps');
 	GRANT ALL ON items, slow TO app;
 	SELECT local_cache.attach_table('items', namespace => 'items', writable => true), local_cache.attach_table('slow', namespace => 'slow'));
-my $sockets = tempdir_short();
+my $sockets = PostgreSQL::Test::Utils::tempdir_short();
 my $server = resp_server('workers', sql => $items, allows_streaming => 1, conf => qq(
 	pg_local_cache.unix_socket_directory = '$sockets'
 	pg_local_cache.statement_timeout = 0
