@@ -654,6 +654,8 @@ wait_time(void)
 	TimestampTz due = accept_again_at;
 	dlist_iter	iter;
 
+	if (plc_identity_review_at() != 0)
+		due = earlier(due, plc_identity_review_at());
 	if (ran_transaction)
 		due = earlier(due, now + USECS_PER_SEC);
 
@@ -708,6 +710,20 @@ heed_server(void)
 }
 
 static void
+review_role(void)
+{
+	PG_TRY();
+	{
+		plc_identity_review();
+	}
+	PG_CATCH();
+	{
+		recover();
+	}
+	PG_END_TRY();
+}
+
+static void
 set_up(void)
 {
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -735,7 +751,9 @@ plc_server_run(void)
 	{
 		heed_server();
 		MemoryContextSwitchTo(request_context);
-		if (!turn())
-			wait_for_work();
+		if (turn())
+			continue;
+		review_role();
+		wait_for_work();
 	}
 }
