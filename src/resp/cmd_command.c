@@ -99,7 +99,7 @@ plc_cmd_command_info(PlcRequest *request)
 		const PlcCommand *command = plc_command_find(&request->argv[i]);
 
 		if (command == NULL)
-			plc_reply_null_array(request->out, request->conn->protocol);
+			plc_reply_null(request->out, request->conn->protocol);
 		else
 			reply_info(request, NULL, command);
 	}

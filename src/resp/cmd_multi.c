@@ -30,6 +30,11 @@
 PlcOutcome
 plc_cmd_multi(PlcRequest *request)
 {
+	if (request->conn->queue != NULL)
+	{
+		plc_reply_error(request->out, "ERR MULTI calls can not be nested");
+		return PLC_DONE;
+	}
 	request->conn->queue = plc_queue_make();
 	request->conn->client->queued = 0;
 	plc_reply_simple(request->out, "OK");

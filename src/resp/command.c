@@ -32,18 +32,18 @@ static const PlcCommand acl_commands[] = {
 };
 
 static const PlcCommand client_commands[] = {
-	{"capa", -3, OPEN, plc_cmd_client_ok, 0, 0, 0, "connection", "capability [...]", "Accepted, and without effect."},
+	{"capa", -3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "capability [...]", "Accepted, and without effect."},
 	{"getname", 2, 0, plc_cmd_client_getname, 0, 0, 0, "connection", "", "Tells the name of this connection."},
 	{"getredir", 2, 0, plc_cmd_client_getredir, 0, 0, 0, "connection", "", "Tells that invalidations are not redirected."},
-	{"help", 2, OPEN, plc_cmd_client_help, 0, 0, 0, "connection", "", "Lists the subcommands."},
+	{"help", 2, 0, plc_cmd_client_help, 0, 0, 0, "connection", "", "Lists the subcommands."},
 	{"id", 2, 0, plc_cmd_client_id, 0, 0, 0, "connection", "", "Tells the number of this connection."},
 	{"info", 2, LOOKS_UP, plc_cmd_client_info, 0, 0, 0, "connection", "", "Describes this connection."},
 	{"list", -2, LOOKS_UP, plc_cmd_client_list, 0, 0, 0, "connection", "[TYPE normal] [ID id [...]]", "Describes all connections, of all workers."},
 	{"no-evict", 3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "ON | OFF", "Accepted, and without effect."},
 	{"no-touch", 3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "ON | OFF", "Accepted, and without effect."},
 	{"reply", 3, AT_ONCE, plc_cmd_client_reply, 0, 0, 0, "connection", "ON | OFF | SKIP", "Turns replies on or off, or drops the next one."},
-	{"setinfo", 4, OPEN, plc_cmd_client_setinfo, 0, 0, 0, "connection", "LIB-NAME name | LIB-VER version", "Notes the library that the client uses."},
-	{"setname", 3, OPEN, plc_cmd_client_setname, 0, 0, 0, "connection", "name", "Names this connection."},
+	{"setinfo", 4, 0, plc_cmd_client_setinfo, 0, 0, 0, "connection", "LIB-NAME name | LIB-VER version", "Notes the library that the client uses."},
+	{"setname", 3, 0, plc_cmd_client_setname, 0, 0, 0, "connection", "name", "Names this connection."},
 	{"tracking", -3, 0, plc_cmd_client_tracking, 0, 0, 0, "connection", "ON | OFF", "Refused: invalidation messages are not sent."},
 	{"trackinginfo", 2, 0, plc_cmd_client_trackinginfo, 0, 0, 0, "connection", "", "Tells that tracking is off."},
 	{NULL}
@@ -54,10 +54,10 @@ static const PlcCommand cluster_commands[] = {
 };
 
 static const PlcCommand command_commands[] = {
-	{"count", 2, OPEN, plc_cmd_command_count, 0, 0, 0, "server", "", "Tells how many commands there are."},
-	{"docs", -2, OPEN, plc_cmd_command_docs, 0, 0, 0, "server", "[name [...]]", "Documents commands."},
-	{"info", -2, OPEN, plc_cmd_command_info, 0, 0, 0, "server", "[name [...]]", "Describes commands."},
-	{"list", 2, OPEN, plc_cmd_command_list, 0, 0, 0, "server", "", "Lists the names of all commands."},
+	{"count", 2, 0, plc_cmd_command_count, 0, 0, 0, "server", "", "Tells how many commands there are."},
+	{"docs", -2, 0, plc_cmd_command_docs, 0, 0, 0, "server", "[name [...]]", "Documents commands."},
+	{"info", -2, 0, plc_cmd_command_info, 0, 0, 0, "server", "[name [...]]", "Describes commands."},
+	{"list", 2, 0, plc_cmd_command_list, 0, 0, 0, "server", "", "Lists the names of all commands."},
 	{NULL}
 };
 
@@ -95,9 +95,9 @@ static const PlcCommand slowlog_commands[] = {
 const PlcCommand plc_commands[] = {
 	{"acl", -2, 0, NULL, 0, 0, 0, "connection", "", "Tells about access.", acl_commands},
 	{"auth", -2, OPEN | NO_MULTI, plc_cmd_auth, 0, 0, 0, "connection", "token | role password", "Authenticates this connection."},
-	{"client", -2, OPEN, NULL, 0, 0, 0, "connection", "", "Tells and sets what is known of connections.", client_commands},
+	{"client", -2, 0, NULL, 0, 0, 0, "connection", "", "Tells and sets what is known of connections.", client_commands},
 	{"cluster", -2, 0, plc_cmd_no_cluster, 0, 0, 0, "cluster", "", "Refused: this is no cluster.", cluster_commands},
-	{"command", -1, OPEN, plc_cmd_command, 0, 0, 0, "server", "", "Describes all commands.", command_commands},
+	{"command", -1, 0, plc_cmd_command, 0, 0, 0, "server", "", "Describes all commands.", command_commands},
 	{"config", -2, 0, NULL, 0, 0, 0, "server", "", "Tells settings that clients ask for.", config_commands},
 	{"dbsize", 1, READ | SLOW, plc_cmd_dbsize, 0, 0, 0, "generic", "", "Estimates how many rows the attached tables have."},
 	{"del", -2, WRITE, plc_cmd_del, 1, -1, 1, "generic", "key [...]", "Deletes rows; tells how many there were."},
@@ -128,7 +128,7 @@ const PlcCommand plc_commands[] = {
 	{"mget", -2, READ, plc_cmd_mget, 1, -1, 1, "string", "key [...]", "Answers rows as JSON, all as of one moment."},
 	{"module", -2, 0, NULL, 0, 0, 0, "server", "", "Answers an empty list.", module_commands},
 	{"mset", -3, WRITE, plc_cmd_mset, 1, -1, 2, "string", "key row [...]", "Writes rows, all or none."},
-	{"multi", 1, AT_ONCE | NO_MULTI, plc_cmd_multi, 0, 0, 0, "transactions", "", "Collects commands for EXEC."},
+	{"multi", 1, AT_ONCE, plc_cmd_multi, 0, 0, 0, "transactions", "", "Collects commands for EXEC."},
 	{"pexpire", -3, 0, plc_cmd_no_expiry, 1, 1, 1, "generic", "key milliseconds", "Refused: rows do not expire."},
 	{"ping", -1, 0, plc_cmd_ping, 0, 0, 0, "connection", "[message]", "Answers PONG, or the message."},
 	{"psetex", 4, 0, plc_cmd_no_expiry, 1, 1, 1, "string", "key milliseconds row", "Refused: rows do not expire."},
@@ -286,7 +286,7 @@ find(PlcRequest *request)
 	{
 		const PlcCommand *sub = find_subcommand(request->command, &request->argv[1]);
 
-		if (sub == NULL && request->command->handler == NULL)
+		if (sub == NULL && request->command->subcommands->name != NULL)
 		{
 			unknown_subcommand(request, request->command);
 			return false;

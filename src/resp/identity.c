@@ -14,6 +14,12 @@
 
 #include "guc.h"
 #include "resp/identity.h"
+#include "resp/server.h"
+#include "resp/turn.h"
+#include "resp/worker.h"
+
+/* An idle worker hears of no new role by itself; one that waits for it looks so often. */
+#define REVIEW_PAUSE_US	USECS_PER_SEC
 
 static uint64 state = 0;		/* counts changes; 0: not watched yet */
 
@@ -91,4 +97,52 @@ plc_identity_role(PlcConn *conn)
 	}
 	conn->role_checked = state;
 	return conn->role;
+}
+
+/* ---------- pg_local_cache.role ---------- */
+
+static uint64 reviewed_state = 0;
+static TimestampTz review_at = 0;
+
+/* To health(), and to the log once, by one worker. */
+static void
+report_role(const char *reason)
+{
+	static char last[256] = "";
+	char		problem[256] = "";
+
+	if (reason != NULL)
+		snprintf(problem, sizeof(problem),
+				 "role \"%s\" of pg_local_cache.role cannot be used: %s", plc_guc_role, reason);
+	if (strcmp(problem, last) == 0)
+		return;
+	strlcpy(last, problem, sizeof(last));
+	plc_worker_report(plc_my_worker, PLC_WORKER_SERVING, reason ? problem : NULL);
+	if (reason != NULL && plc_my_number == 0)
+		ereport(LOG,
+				(errmsg("pg_local_cache serves only clients that authenticate as a role: %s",
+						problem)));
+}
+
+void
+plc_identity_review(void)
+{
+	const char *reason = NULL;
+
+	if (state == 0)
+		watch();
+	if (reviewed_state == state && (review_at == 0 || review_at > plc_server_now()))
+		return;
+	plc_turn_begin();
+	reviewed_state = state;
+	(void) plc_auth_default_role(&reason);
+	report_role(reason);
+	review_at = reason ? plc_server_now() + REVIEW_PAUSE_US : 0;
+	plc_turn_end();
+}
+
+TimestampTz
+plc_identity_review_at(void)
+{
+	return review_at;
 }

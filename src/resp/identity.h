@@ -20,4 +20,13 @@ extern Oid	plc_identity_role(PlcConn *conn);
 /* Settings have changed: look again. */
 extern void plc_identity_changed(void);
 
+/*
+ * Looks whether pg_local_cache.role can be used, if that may have changed, and tells
+ * health() and the log if it cannot.  Outside of a turn's transaction; may raise an error.
+ */
+extern void plc_identity_review(void);
+
+/* When to look again, though nothing has been heard of; 0: never */
+extern TimestampTz plc_identity_review_at(void);
+
 #endif							/* PLC_RESP_IDENTITY_H */

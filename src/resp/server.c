@@ -62,6 +62,11 @@
  */
 #define EVENTS_PER_TURN		32
 
+/* Requests of who has not authenticated yet: arguments, bytes of one, bytes of all. */
+#define UNKNOWN_ARGS_LIMIT		10
+#define UNKNOWN_BULK_LIMIT		16384
+#define UNKNOWN_REQUEST_LIMIT	(1024 * 1024)
+
 /* Connections accepted at once from one socket. */
 #define ACCEPTS_PER_TURN	64
 
@@ -482,6 +487,17 @@ wait_for_more(PlcConn *conn)
 		plc_buffer_release(&conn->in);
 }
 
+/* How large a request may be: before authentication, just enough for that, as in Redis. */
+static PlcLimits
+request_limits(const PlcConn *conn)
+{
+	if (!plc_identity_is_known(conn))
+		return (PlcLimits) {.request = Min(plc_guc_request_limit, UNKNOWN_REQUEST_LIMIT),
+			.bulk = UNKNOWN_BULK_LIMIT,.args = UNKNOWN_ARGS_LIMIT,.authenticated = false};
+	return (PlcLimits) {.request = plc_guc_request_limit,.bulk = plc_guc_request_limit,
+		.args = plc_guc_request_limit / sizeof(PlcArg),.authenticated = true};
+}
+
 /* Runs what it has sent, up to pipeline_limit requests. */
 static void
 run_connection(PlcConn *conn)
@@ -490,12 +506,7 @@ run_connection(PlcConn *conn)
 	conn->out.limit = (size_t) plc_guc_output_limit + OUTPUT_PAUSE;
 	for (int n = 0; n < plc_guc_pipeline_limit; n++)
 	{
-		PlcLimits	limits = {
-			.request = plc_guc_request_limit,
-			.bulk = plc_guc_request_limit,
-			.args = plc_guc_request_limit / sizeof(PlcArg),
-			.authenticated = plc_identity_is_known(conn)
-		};
+		PlcLimits	limits = request_limits(conn);
 		size_t		consumed;
 
 		conn->held = plc_buffer_length(&conn->out) > OUTPUT_PAUSE;
@@ -729,6 +740,8 @@ wait_time(void)
 	TimestampTz due = accept_again_at;
 	dlist_iter	iter;
 
+	if (plc_identity_review_at() != 0)
+		due = earlier(due, plc_identity_review_at());
 	if (ran_transaction)
 		due = earlier(due, now + USECS_PER_SEC);
 
@@ -783,6 +796,20 @@ heed_server(void)
 }
 
 static void
+review_role(void)
+{
+	PG_TRY();
+	{
+		plc_identity_review();
+	}
+	PG_CATCH();
+	{
+		recover();
+	}
+	PG_END_TRY();
+}
+
+static void
 set_up(void)
 {
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -810,7 +837,9 @@ plc_server_run(void)
 	{
 		heed_server();
 		MemoryContextSwitchTo(request_context);
-		if (!turn())
-			wait_for_work();
+		if (turn())
+			continue;
+		review_role();
+		wait_for_work();
 	}
 }

@@ -47,6 +47,7 @@
 
 #include "compat.h"
 #include "resp/names.h"
+#include "resp/server.h"
 #include "resp/turn.h"
 #include "resp/wirekey.h"
 #include "resp/worker.h"
@@ -594,8 +595,11 @@ plc_turn_read(PlcTurnTable *table, const PlcKeys *keys, PlcSink *sink)
 		table->read = plc_read_begin(table->relation, table->table, plc_turn_snapshot(),
 									 sink->wants);
 		MemoryContextSwitchTo(caller);
-		if (plc_read_runs_user_code(table->read))
-			plc_turn_ran_user_code();
+	}
+	if (plc_read_runs_user_code(table->read))
+	{
+		plc_turn_ran_user_code();
+		plc_server_watch();
 	}
 	plc_read_keys(table->read, keys, sink);
 }

@@ -24,6 +24,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "resp/wirekey.h"
 #include "sql/json.h"
 #include "table/eligible.h"
 #include "table/entries.h"
@@ -107,6 +108,16 @@ choose_key(Relation relation, Oid key_index, PlcMapping *mapping)
 	mapping->key_index = mapping->key_columns == NIL ? NULL : get_rel_name(key_index);
 }
 
+/* A name as it stands in a key. */
+static void
+append_name(StringInfo key, const char *name, char end)
+{
+	char		quoted[2 * NAMEDATALEN + 2];
+
+	appendBinaryStringInfo(key, quoted, plc_wirekey_quote(name, quoted));
+	appendStringInfoChar(key, end);
+}
+
 /* CRUD:app.public.items:{"id":<id>} */
 static char *
 wire_key_template(Relation relation, const PlcTable *table)
@@ -114,9 +125,11 @@ wire_key_template(Relation relation, const PlcTable *table)
 	StringInfoData key;
 
 	initStringInfo(&key);
-	appendStringInfo(&key, "CRUD:%s.%s.%s:{", get_database_name(MyDatabaseId),
-					 get_namespace_name(RelationGetNamespace(relation)),
-					 RelationGetRelationName(relation));
+	appendStringInfoString(&key, "CRUD:");
+	append_name(&key, get_database_name(MyDatabaseId), '.');
+	append_name(&key, get_namespace_name(RelationGetNamespace(relation)), '.');
+	append_name(&key, RelationGetRelationName(relation), ':');
+	appendStringInfoChar(&key, '{');
 	for (int i = 0; i < table->ncolumns; i++)
 	{
 		if (i > 0)
