@@ -27,6 +27,8 @@ my $server = resp_server('write', conf => "pg_local_cache.workers = 1\n", sql =>
 	CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 	CREATE UNIQUE INDEX words_exact ON words (w COLLATE "C");
 	CREATE UNIQUE INDEX words_nocase ON words (w COLLATE nocase);
+	CREATE TABLE cased (w text NOT NULL, v int);
+	CREATE UNIQUE INDEX cased_key ON cased (w COLLATE nocase);
 	CREATE TABLE guarded (id int PRIMARY KEY, v int);
 	CREATE FUNCTION guard() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF tg_op = 'DELETE' THEN RETURN CASE WHEN old.v = 13 THEN NULL ELSE old END; END IF;
@@ -56,6 +58,7 @@ my $server = resp_server('write', conf => "pg_local_cache.workers = 1\n", sql =>
 	SELECT local_cache.attach_table(t::regclass, t <> 'readonly', t)
 	FROM unnest('{items,kinds,orders,bare,ids,cents,guarded,parent,part,refs,readonly,ruled,secret,partly}'::text[]) t;
 	SELECT local_cache.attach_table('words', true, 'words', key_index => 'words_exact');
+	SELECT local_cache.attach_table('cased', true, 'cased', key_index => 'cased_key');
 SQL
 my $client = PlcResp->new($server);
 my $other = PlcResp->new($server, protocol => 3);
@@ -244,6 +247,11 @@ subtest 'tables of all sorts' => sub {
 	does([ SET => 'words:a', '{"v":1}' ], "+OK\r\n", undef, 'a key of two unique indexes');
 	refuses([ SET => 'words:A', '{"v":2}' ], 'ERR duplicate key value violates unique constraint "words_nocase"', 'is not taken for equal by the other index');
 	does([ DEL => 'words:A' ], ":0\r\n", [ 'TABLE words', 'a|1' ], 'nor is it deleted by it');
+	does([ SET => 'cased:a', '{"v":1}' ], "+OK\r\n", undef, 'a key without case');
+	does([ SET => 'cased:A', '{"w":"A","v":2}' ], "+OK\r\n", [ 'TABLE cased', 'a|2' ], 'is found in any, and stays as it is');
+	does([ SET => 'cased:A', '{"v":3}', 'XX' ], "+OK\r\n", [ 'TABLE cased', 'a|3' ], 'with XX');
+	does([ HSET => 'cased:A', v => 4 ], ":0\r\n", [ 'TABLE cased', 'a|4' ], 'with HSET');
+	does([ DEL => 'cased:A' ], ":1\r\n", [ 'TABLE cased', '' ], 'with DEL');
 	does([ DEL => 'parent:1' ], ":0\r\n", [ 'SELECT count(*) FROM parent', 1 ], 'rows of a child are others');
 	does([ HSET => 'parent:1', v => 2 ], ":1\r\n", [ 'SELECT count(*), min(v) FROM parent', '2|1' ], 'and stay as they are');
 	does([ SET => 'part:1', '{"v":1}' ], "+OK\r\n", [ 'TABLE part_all', '1|1' ], 'a partition');
