@@ -137,6 +137,8 @@ subtest 'values keep their meaning' => sub {
 		'and is the same there too');
 	does([ HSET => 'kinds:3', a => '{4,5}', p => '(2,r)', ta => '[0:1]={x,y}', 't', '{"a":1}', 'j', ' [1, 2]' ], ":0\r\n",
 		[ 'SELECT a, p, ta, t, j FROM kinds WHERE id = 3', '{4,5}|(2,r)|[0:1]={x,y}|{"a":1}|[1, 2]' ], 'arrays and composites as PostgreSQL spells them');
+	does([ HSET => 'kinds:3', p => '(,)' ], ":0\r\n", [ 'SELECT p FROM kinds WHERE id = 3', '(,)' ], 'a composite of nulls');
+	does([ HSET => 'kinds:3', p => '(1,)' ], ":0\r\n", [ 'SELECT p FROM kinds WHERE id = 3', '(1,)' ], 'is no null');
 };
 
 subtest 'rows that are refused' => sub {
@@ -254,6 +256,9 @@ subtest 'tables of all sorts' => sub {
 	does([ DEL => 'cased:A' ], ":1\r\n", [ 'TABLE cased', '' ], 'with DEL');
 	does([ DEL => 'parent:1' ], ":0\r\n", [ 'SELECT count(*) FROM parent', 1 ], 'rows of a child are others');
 	does([ HSET => 'parent:1', v => 2 ], ":1\r\n", [ 'SELECT count(*), min(v) FROM parent', '2|1' ], 'and stay as they are');
+	does([ HSET => 'parent:1', v => 3 ], ":0\r\n", [ 'SELECT min(v), max(v) FROM parent', '1|3' ], 'when a row of the parent is updated too');
+	does([ SET => 'parent:1', '{"v":4}', 'XX' ], "+OK\r\n", [ 'SELECT min(v), max(v) FROM parent', '1|4' ], 'in either way');
+	does([ HDEL => 'parent:1', 'v' ], ":1\r\n", [ 'SELECT min(v), count(*) FROM parent', '1|2' ], 'or cleared');
 	does([ SET => 'part:1', '{"v":1}' ], "+OK\r\n", [ 'TABLE part_all', '1|1' ], 'a partition');
 	refuses([ SET => 'part:11', '{"v":1}' ], 'ERR new row for relation "part" violates partition constraint', "a row that is another partition's");
 	refuses([ DEL => 'readonly:1' ], 'ERR table "readonly" is attached for reading only', 'a table that is not writable');
