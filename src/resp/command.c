@@ -117,6 +117,7 @@ const PlcCommand plc_commands[] = {
 	{"hlen", 2, READ, plc_cmd_hlen, 1, 1, 1, "hash", "key", "Tells how many columns are not null."},
 	{"hmget", -3, READ, plc_cmd_hmget, 1, 1, 1, "hash", "key column [...]", "Answers columns of the row."},
 	{"hmset", -4, WRITE, plc_cmd_hmset, 1, 1, 1, "hash", "key column value [...]", "Sets columns of the row."},
+	{"hscan", -3, READ | SLOW, plc_cmd_hscan, 1, 1, 1, "hash", "key cursor [MATCH pattern] [COUNT count] [NOVALUES]", "Answers the columns that are not null, all at once."},
 	{"hset", -4, WRITE, plc_cmd_hset, 1, 1, 1, "hash", "key column value [...]", "Sets columns of the row; tells how many were null before."},
 	{"hstrlen", 3, READ, plc_cmd_hstrlen, 1, 1, 1, "hash", "key column", "Tells the bytes of a column's text."},
 	{"hvals", 2, READ, plc_cmd_hvals, 1, 1, 1, "hash", "key", "Answers the columns that are not null, without names."},

@@ -213,6 +213,24 @@ subtest 'DBSIZE' => sub {
 	cmp_ok(abs($size - 20000 - $others), '<', 1000, 'about right for large ones');
 };
 
+subtest 'HSCAN' => sub {
+	$server->safe_psql('postgres', q(CREATE TABLE wide (id int PRIMARY KEY, name text, "na""me" text, none int, list int[]);
+		INSERT INTO wide VALUES (1, E'a"b', '*', NULL, '{1,2}'); GRANT SELECT ON wide TO app; SELECT local_cache.attach_table('wide', namespace => 'wide')));
+	my @all = map { bulk($_) } 'id', '1', 'name', 'a"b', 'na"me', '*', 'list', '[1,2]';
+	my $done = bulk('0');
+
+	is($client->ask(HSCAN => 'wide:1', 0), array($done, array(@all)), 'all columns that are not null');
+	is(PlcResp->new($server, protocol => 3)->ask(HSCAN => 'wide:1', 0), array($done, array(@all)), 'in protocol 3 too');
+	is($client->ask(HSCAN => 'wide:1', 0, MATCH => 'na*', COUNT => 1), array($done, array(@all[2 .. 5])), 'that match');
+	is($client->ask(HSCAN => 'wide:1', 0, MATCH => 'na"me', 'novalues'), array($done, array($all[4])), 'names alone');
+	is($client->ask(HSCAN => 'wide:2', 0), array($done, array()), 'a row that is not there');
+	is($client->ask(HSCAN => 'nowhere:2', 0), array($done, array()), 'a key that is not ours');
+	is($client->ask(HSCAN => 'wide:1', 5), array($done, array()), 'a cursor from elsewhere');
+	is($client->ask(HSCAN => 'wide:1', 'x'), "-ERR invalid cursor\r\n", 'no cursor');
+	is($client->ask(HSCAN => 'wide:1', 0, @$_), "-ERR syntax error\r\n", "@$_") foreach ['MATCH'], ['FOO'], [qw(COUNT 0)], [qw(NOVALUES MATCH)];
+	is($client->ask(HSCAN => 'wide:1', 0, COUNT => 'x'), "-ERR value is not an integer or out of range\r\n", 'COUNT x');
+};
+
 subtest 'in a transaction' => sub {
 	$client->send(join '', map { command(@$_) } ['MULTI'], [ SCAN => 0, MATCH => 'orders:*' ], ['DBSIZE'], ['EXEC']);
 	my @replies = $client->replies(4);
