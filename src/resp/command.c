@@ -136,6 +136,7 @@ const PlcCommand plc_commands[] = {
 	{"psubscribe", -2, 0, plc_cmd_no_subscribe, 0, 0, 0, "pubsub", "pattern [...]", "Refused: messages are not sent."},
 	{"pttl", 2, READ, plc_cmd_ttl, 1, 1, 1, "generic", "key", "Answers -1 for a row, -2 if there is none."},
 	{"quit", -1, OPEN | AT_ONCE, plc_cmd_quit, 0, 0, 0, "connection", "", "Closes the connection."},
+	{"randomkey", 1, 0, plc_cmd_no_keys, 0, 0, 0, "generic", "", "Refused: use SCAN."},
 	{"readonly", 1, 0, plc_cmd_readonly, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
 	{"readwrite", 1, 0, plc_cmd_readwrite, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
 	{"reset", 1, OPEN | AT_ONCE, plc_cmd_reset, 0, 0, 0, "connection", "", "Takes the connection back to how it began."},

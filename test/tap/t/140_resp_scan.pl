@@ -144,6 +144,8 @@ subtest 'what cannot be' => sub {
 	is($client->ask(SCAN => $_), "-ERR invalid cursor\r\n", "cursor \"$_\"") foreach 'x', '', -1, 1.5, '9007199254740992', '99999999999999999999';
 	is($client->ask(SCAN => 0, @$_), "-ERR syntax error\r\n", "@$_") foreach ['MATCH'], [qw(MATCH a COUNT)], [qw(FOO 1)], [qw(COUNT 0)], [qw(COUNT -1)];
 	is($client->ask(SCAN => 0, COUNT => 'x'), "-ERR value is not an integer or out of range\r\n", 'COUNT x');
+	is($client->ask('KEYS', '*'), "-ERR KEYS is not supported: use SCAN, which takes a pattern too\r\n", 'KEYS');
+	is($client->ask('RANDOMKEY'), "-ERR RANDOMKEY is not supported: use SCAN\r\n", 'RANDOMKEY');
 	is($client->ask('SCAN'), "-ERR wrong number of arguments for 'scan' command\r\n", 'no cursor');
 	is($client->ask(SCAN => '9007199254740991'), array(bulk('0'), array()), 'a cursor behind the last table');
 	is($client->ask(SCAN => 4294967295), $client->ask(SCAN => 0, COUNT => 1), 'one before the first begins with it');
