@@ -211,45 +211,49 @@ typedef struct HashScan
 	bool		begins;			/* false: a cursor that we have not given out */
 } HashScan;
 
-/* An option, at *i; what is wrong with it, or NULL. */
-static const char *
-read_scan_option(const PlcRequest *request, int *i, HashScan *scan)
+static void
+refuse_scan(const char *message)
 {
-	const PlcArg *option = &request->argv[*i];
-	int64		count;
-
-	if (plc_arg_is(option, "novalues"))
-	{
-		scan->values = false;
-		return NULL;
-	}
-	if (++*i == request->argc)
-		return "ERR syntax error";
-	if (plc_arg_is(option, "match"))
-		scan->pattern = request->argv[*i];
-	else if (!plc_arg_is(option, "count"))
-		return "ERR syntax error";
-	else if (!plc_arg_integer(&request->argv[*i], &count))
-		return "ERR value is not an integer or out of range";
-	else if (count < 1)
-		return "ERR syntax error";
-	return NULL;
+	ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("%s", message)));
 }
 
-static const char *
+/* COUNT has to be right, and has no effect. */
+static void
+check_count(const PlcArg *arg)
+{
+	int64		count;
+
+	if (!plc_arg_integer(arg, &count))
+		refuse_scan("value is not an integer or out of range");
+	if (count < 1)
+		refuse_scan("syntax error");
+}
+
+static void
 read_scan(const PlcRequest *request, HashScan *scan)
 {
-	const char *error = NULL;
 	int64		cursor;
 
 	scan->pattern.data = NULL;
 	scan->values = true;
 	if (!plc_arg_integer(&request->argv[2], &cursor) || cursor < 0)
-		return "ERR invalid cursor";
+		refuse_scan("invalid cursor");
 	scan->begins = cursor == 0;
-	for (int i = 3; i < request->argc && error == NULL; i++)
-		error = read_scan_option(request, &i, scan);
-	return error;
+	for (int i = 3; i < request->argc; i++)
+	{
+		const PlcArg *option = &request->argv[i];
+
+		if (plc_arg_is(option, "novalues"))
+			scan->values = false;
+		else if (++i == request->argc)
+			refuse_scan("syntax error");
+		else if (plc_arg_is(option, "match"))
+			scan->pattern = request->argv[i];
+		else if (plc_arg_is(option, "count"))
+			check_count(&request->argv[i]);
+		else
+			refuse_scan("syntax error");
+	}
 }
 
 /* The next column that matches. */
@@ -278,13 +282,8 @@ plc_cmd_hscan(PlcRequest *request)
 	PlcRowField field;
 	size_t		at = 0;
 	int			n = 0;
-	const char *error = read_scan(request, &scan);
 
-	if (error != NULL)
-	{
-		plc_reply_error(request->out, error);
-		return PLC_DONE;
-	}
+	read_scan(request, &scan);
 	if (!plc_rows_text(request, 1, &row))
 		return PLC_PARK;
 	while (next_match(&scan, &row, &at, &field))

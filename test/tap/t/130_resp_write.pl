@@ -315,6 +315,30 @@ subtest 'a write is seen at once, and undone as a whole' => sub {
 	cmp_ok($writes->() - $before, '==', 6, 'rows written are counted');
 };
 
+subtest 'EXEC is all or nothing' => sub {
+	my $exec = sub {
+		$client->send(join '', map { command(@$_) } ['MULTI'], @_, ['EXEC']);
+		return ($client->replies(2 + @_))[-1];
+	};
+	my $set = [ SET => 'items:35', '{}' ];
+
+	foreach my $case (
+		[ [ SET => 'items:36', '{}', 'EX', 5 ], 'ERR rows do not expire: option EX is not supported' ],
+		[ [ SET => 'items:36', '{}', 'soon' ], 'ERR syntax error' ],
+		[ [ HSET => 'items:36', 'name', 'a', 'n' ], "ERR wrong number of arguments for 'hset' command" ],
+		[ [ MSET => 'items:36', '{}', 'items:37' ], "ERR wrong number of arguments for 'mset' command" ],
+		[ [ DEL => 'nowhere:1' ], 'ERR key "nowhere:1" names no table that is attached to the cache' ],
+		[ [ SCAN => 'x' ], 'ERR invalid cursor' ], [ [ HSCAN => 'items:1', 0, 'x' ], 'ERR syntax error' ],
+		[ [ HDEL => 'items:1', 'nope' ], 'ERR column "nope" of table "items" does not exist' ],
+		[ [ SET => 'refs:9', '{"item":12345}' ], 'ERR insert or update on table "refs" violates foreign key constraint "refs_item_fkey"' ])
+	{
+		is($exec->($set, $case->[0]), "-EXECABORT Transaction rolled back: $case->[1]\r\n", "$case->[0][0]: $case->[1]");
+	}
+	is(sql('SELECT count(*) FROM items WHERE id = 35'), 0, 'nothing has been written');
+	is($exec->($set, [ GET => 'items:35' ], [ SET => 'items:35', '{}', 'NX' ], [ DEL => 'items:35' ], [ GET => 'items:35' ]),
+		array("+OK\r\n", bulk('{"id":35,"name":null,"price":1.50,"n":5}'), bulk(undef), ":1\r\n", bulk(undef)), 'own writes are seen');
+};
+
 subtest 'a row that is locked holds up nobody else' => sub {
 	my $session = PlcSession->new($server);
 
