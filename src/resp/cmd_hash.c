@@ -200,3 +200,102 @@ plc_cmd_hstrlen(PlcRequest *request)
 	plc_reply_integer(request->out, len);
 	return PLC_DONE;
 }
+
+/* ---------- HSCAN ---------- */
+
+/* A row has few enough columns to be answered at once, so there is one cursor, 0. */
+typedef struct HashScan
+{
+	PlcArg		pattern;		/* data NULL: any name */
+	bool		values;
+	bool		begins;			/* false: a cursor that we have not given out */
+} HashScan;
+
+static void
+refuse_scan(const char *message)
+{
+	ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("%s", message)));
+}
+
+/* COUNT has to be right, and has no effect. */
+static void
+check_count(const PlcArg *arg)
+{
+	int64		count;
+
+	if (!plc_arg_integer(arg, &count))
+		refuse_scan("value is not an integer or out of range");
+	if (count < 1)
+		refuse_scan("syntax error");
+}
+
+static void
+read_scan(const PlcRequest *request, HashScan *scan)
+{
+	int64		cursor;
+
+	scan->pattern.data = NULL;
+	scan->values = true;
+	if (!plc_arg_integer(&request->argv[2], &cursor) || cursor < 0)
+		refuse_scan("invalid cursor");
+	scan->begins = cursor == 0;
+	for (int i = 3; i < request->argc; i++)
+	{
+		const PlcArg *option = &request->argv[i];
+
+		if (plc_arg_is(option, "novalues"))
+			scan->values = false;
+		else if (++i == request->argc)
+			refuse_scan("syntax error");
+		else if (plc_arg_is(option, "match"))
+			scan->pattern = request->argv[i];
+		else if (plc_arg_is(option, "count"))
+			check_count(&request->argv[i]);
+		else
+			refuse_scan("syntax error");
+	}
+}
+
+/* The next column that matches. */
+static bool
+next_match(const HashScan *scan, const PlcRowText *row, size_t *at, PlcRowField *field)
+{
+	while (scan->begins && next_column(row, at, field))
+	{
+		char	   *name = palloc(Max(field->name_len, 1));
+		size_t		len = plc_row_unescape(field->name, field->name_len, name);
+		bool		matches = scan->pattern.data == NULL ||
+			plc_glob_match(scan->pattern.data, scan->pattern.len, name, len);
+
+		pfree(name);
+		if (matches)
+			return true;
+	}
+	return false;
+}
+
+PlcOutcome
+plc_cmd_hscan(PlcRequest *request)
+{
+	HashScan	scan;
+	PlcRowText	row;
+	PlcRowField field;
+	size_t		at = 0;
+	int			n = 0;
+
+	read_scan(request, &scan);
+	if (!plc_rows_text(request, 1, &row))
+		return PLC_PARK;
+	while (next_match(&scan, &row, &at, &field))
+		n++;
+	plc_reply_array(request->out, 2);
+	plc_reply_string(request->out, "0");
+	plc_reply_array(request->out, scan.values ? 2 * n : n);
+	for (at = 0; next_match(&scan, &row, &at, &field);)
+	{
+		reply_unescaped(request, field.name, field.name_len);
+		if (scan.values)
+			reply_value(request, &field);
+	}
+	return PLC_DONE;
+}

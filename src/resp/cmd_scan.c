@@ -361,41 +361,49 @@ read_cursor(Scan *scan, const PlcArg *arg)
 	return true;
 }
 
-/* An option and its value; what is wrong with them, or NULL. */
-static const char *
+static void
+refuse(const char *message)
+{
+	ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("%s", message)));
+}
+
+static int64
+read_count(const PlcArg *arg)
+{
+	int64		count;
+
+	if (!plc_arg_integer(arg, &count))
+		refuse("value is not an integer or out of range");
+	if (count < 1)
+		refuse("syntax error");
+	return Min(count, MAX_COUNT);
+}
+
+/* An option and its value; raises an error for what cannot be. */
+static void
 read_option(Scan *scan, const PlcArg *option, const PlcArg *value)
 {
 	if (plc_arg_is(option, "match"))
 		scan->pattern = *value;
 	else if (plc_arg_is(option, "count"))
-	{
-		if (!plc_arg_integer(value, &scan->count))
-			return "ERR value is not an integer or out of range";
-		if (scan->count < 1)
-			return "ERR syntax error";
-		scan->count = Min(scan->count, MAX_COUNT);
-	}
+		scan->count = read_count(value);
 	else if (plc_arg_is(option, "type"))
 		scan->rows = plc_arg_is(value, "hash");
 	else
-		return "ERR syntax error";
-	return NULL;
+		refuse("syntax error");
 }
 
-static const char *
+static void
 read_request(Scan *scan, const PlcRequest *request)
 {
-	const char *error = NULL;
-
 	scan->count = DEFAULT_COUNT;
 	scan->rows = true;
 	if (!read_cursor(scan, &request->argv[1]))
-		return "ERR invalid cursor";
+		refuse("invalid cursor");
 	if (request->argc % 2 != 0)
-		return "ERR syntax error";
-	for (int i = 2; i < request->argc && error == NULL; i += 2)
-		error = read_option(scan, &request->argv[i], &request->argv[i + 1]);
-	return error;
+		refuse("syntax error");
+	for (int i = 2; i < request->argc; i += 2)
+		read_option(scan, &request->argv[i], &request->argv[i + 1]);
 }
 
 static void
@@ -420,14 +428,9 @@ PlcOutcome
 plc_cmd_scan(PlcRequest *request)
 {
 	Scan		scan = {0};
-	const char *error = read_request(&scan, request);
 	Progress	progress = PART_DONE;
 
-	if (error != NULL)
-	{
-		plc_reply_error(request->out, error);
-		return PLC_DONE;
-	}
+	read_request(&scan, request);
 	initStringInfo(&scan.keys.bytes);
 	initStringInfo(&scan.keys.ends);
 	if (scan.rows)

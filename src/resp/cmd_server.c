@@ -330,7 +330,10 @@ plc_cmd_no_expiry(PlcRequest *request)
 PlcOutcome
 plc_cmd_no_keys(PlcRequest *request)
 {
-	plc_reply_error(request->out, "ERR KEYS is not supported: use SCAN, which takes a pattern too");
+	plc_reply_error(request->out,
+					plc_arg_is(&request->argv[0], "keys")
+					? "ERR KEYS is not supported: use SCAN, which takes a pattern too"
+					: "ERR RANDOMKEY is not supported: use SCAN");
 	return PLC_DONE;
 }
 

@@ -7,6 +7,9 @@
  * command can still be put off; a row that is locked by others ends the attempt with an
  * error, and server.c has it come again.
  *
+ * What cannot be is raised as an error, misspelled options too, so that an EXEC with one
+ * of these is rolled back.
+ *
  * Commands of several keys lock their rows in the order of the keys.  Two that go in
  * opposite directions do not wait for each other for long: each gives up after some
  * milliseconds, with all it has locked, and comes again after a pause.
@@ -78,25 +81,23 @@ write_row(const PlcTurnKey *key, const PlcArg *json, PlcWriteMode mode)
 
 /* ---------- whole rows ---------- */
 
-static bool
-refuse(PlcRequest *request, const char *error)
+static void
+refuse_syntax(const char *message)
 {
-	plc_reply_error(request->out, error);
-	return false;
+	ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("%s", message)));
 }
 
-static bool
-refuse_expiry(PlcRequest *request, const char *option)
+static void
+refuse_expiry(const char *option)
 {
-	char		error[64];
-
-	snprintf(error, sizeof(error), "ERR rows do not expire: option %s is not supported", option);
-	return refuse(request, error);
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("rows do not expire: option %s is not supported", option)));
 }
 
-/* One of SET's options; answers one that cannot be, and is false. */
-static bool
-read_option(PlcRequest *request, const PlcArg *option, PlcWriteMode *mode)
+/* One of SET's options; raises an error for one that cannot be. */
+static void
+read_option(const PlcArg *option, PlcWriteMode *mode)
 {
 	static const char *const expiry[] = {"EX", "PX", "EXAT", "PXAT", "KEEPTTL"};
 	PlcWriteMode wanted = PLC_WRITE_ANY;
@@ -104,17 +105,16 @@ read_option(PlcRequest *request, const PlcArg *option, PlcWriteMode *mode)
 	for (int i = 0; i < lengthof(expiry); i++)
 		if (option->len == strlen(expiry[i]) &&
 			pg_strncasecmp(option->data, expiry[i], option->len) == 0)
-			return refuse_expiry(request, expiry[i]);
+			refuse_expiry(expiry[i]);
 	if (plc_arg_is(option, "get"))
-		return refuse(request, "ERR option GET is not supported: use GET in front of SET, within MULTI if need be");
+		refuse_syntax("option GET is not supported: use GET in front of SET, within MULTI if need be");
 	if (plc_arg_is(option, "nx"))
 		wanted = PLC_WRITE_NEW;
 	else if (plc_arg_is(option, "xx"))
 		wanted = PLC_WRITE_EXISTING;
 	if (wanted == PLC_WRITE_ANY || *mode != PLC_WRITE_ANY)
-		return refuse(request, "ERR syntax error");
+		refuse_syntax("syntax error");
 	*mode = wanted;
-	return true;
 }
 
 PlcOutcome
@@ -124,8 +124,7 @@ plc_cmd_set(PlcRequest *request)
 	PlcTurnKey *key;
 
 	for (int i = 3; i < request->argc; i++)
-		if (!read_option(request, &request->argv[i], &mode))
-			return PLC_DONE;
+		read_option(&request->argv[i], &mode);
 	if ((key = find_keys(&request->argv[1], 1, 1)) == NULL)
 		return PLC_PARK;
 	if (write_row(key, &request->argv[2], mode))
@@ -146,15 +145,12 @@ plc_cmd_setnx(PlcRequest *request)
 	return PLC_DONE;
 }
 
-static PlcOutcome
-refuse_count(PlcRequest *request)
+static void
+refuse_count(const PlcRequest *request)
 {
-	char		error[96];
-
-	snprintf(error, sizeof(error), "ERR wrong number of arguments for '%s' command",
-			 request->command->name);
-	refuse(request, error);
-	return PLC_DONE;
+	ereport(ERROR,
+			(errcode(ERRCODE_SYNTAX_ERROR),
+			 errmsg("wrong number of arguments for '%s' command", request->command->name)));
 }
 
 PlcOutcome
@@ -164,7 +160,7 @@ plc_cmd_mset(PlcRequest *request)
 	PlcTurnKey *keys;
 
 	if (request->argc % 2 == 0)
-		return refuse_count(request);
+		refuse_count(request);
 	if ((keys = find_keys(&request->argv[1], n, 2)) == NULL)
 		return PLC_PARK;
 	for (int i = 0; i < n; i++)
@@ -244,7 +240,7 @@ plc_cmd_hset(PlcRequest *request)
 	int			added;
 
 	if (request->argc % 2 != 0)
-		return refuse_count(request);
+		refuse_count(request);
 	if (set_fields(request, &added) == PLC_PARK)
 		return PLC_PARK;
 	plc_reply_integer(request->out, added);
@@ -257,7 +253,7 @@ plc_cmd_hmset(PlcRequest *request)
 	int			added;
 
 	if (request->argc % 2 != 0)
-		return refuse_count(request);
+		refuse_count(request);
 	if (set_fields(request, &added) == PLC_PARK)
 		return PLC_PARK;
 	plc_reply_simple(request->out, "OK");

@@ -146,6 +146,7 @@ PLC_HANDLER(hexists);
 PLC_HANDLER(hlen);
 PLC_HANDLER(hkeys);
 PLC_HANDLER(hvals);
+PLC_HANDLER(hscan);
 PLC_HANDLER(hstrlen);
 
 /* cmd_write.c */

@@ -538,13 +538,15 @@ integer_value(PlcKeyColumn *column, const PlcTurnKey *key, Datum *value)
 static void
 invalid_row(const PlcTurnKey *key, const char *what)
 {
-	int			shown = pg_mbcliplen(key->row, Min(key->len, 128), 128);
+	int			shown = 0;
 
+	/* In this order: half a character at the end would be taken for a whole one. */
+	if (pg_verifymbstr(key->row, key->len, true))
+		shown = pg_mbcliplen(key->row, key->len, 128);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 			 errmsg("\"%s\" is no key of table \"%s\": %s",
-					pnstrdup(key->row, pg_verifymbstr(key->row, shown, true) ? shown : 0),
-					RelationGetRelationName(key->table->relation), what)));
+					pnstrdup(key->row, shown), RelationGetRelationName(key->table->relation), what)));
 }
 
 /* The field of a column, by name, or the only one if it has none. */

@@ -6,7 +6,7 @@
  * thing here: a set of columns, and a JSON object that has their values, which the
  * server's json_to_record takes apart (statement.c).  So there is one way from text
  * to values, the server's: numbers never pass through a float, columns of type json
- * keep every byte, arrays and composites are JSON arrays and objects, as they are
+ * keep their text, arrays and composites are JSON arrays and objects, as they are
  * when they are read.
  *
  * Fields are texts.  A field becomes a JSON string, for the input function of its
