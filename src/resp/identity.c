@@ -21,7 +21,7 @@
 /* An idle worker hears of no new role by itself; one that waits for it looks so often. */
 #define REVIEW_PAUSE_US	USECS_PER_SEC
 
-static uint64 state = 0;		/* counts changes; 0: not watched yet */
+static uint64 state = 1;		/* counts changes; 0 is no state */
 
 static void
 on_change(Datum arg, int cacheid, uint32 hash)
@@ -29,13 +29,18 @@ on_change(Datum arg, int cacheid, uint32 hash)
 	state++;
 }
 
+/* Once, and before anything is remembered. */
 static void
 watch(void)
 {
+	static bool watching = false;
+
+	if (watching)
+		return;
+	watching = true;
 	CacheRegisterSyscacheCallback(AUTHOID, on_change, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, on_change, (Datum) 0);
 	CacheRegisterSyscacheCallback(DATABASEOID, on_change, (Datum) 0);
-	state = 1;
 }
 
 void
@@ -48,7 +53,7 @@ bool
 plc_identity_is_known(const PlcConn *conn)
 {
 	return OidIsValid(conn->role) ||
-		(conn->local && plc_guc_role[0] != '\0' && !plc_auth_token_required());
+		(!conn->by_password && conn->local && plc_guc_role[0] != '\0' && !plc_auth_token_required());
 }
 
 static Oid
@@ -65,7 +70,10 @@ default_role(void)
 	return role;
 }
 
-/* Looks again whether a role that gave its password may still be here. */
+/*
+ * Looks again whether a role that gave its password may still be here.  If not, the
+ * connection does not become somebody else, who may be allowed more.
+ */
 static void
 check_own_role(PlcConn *conn)
 {
@@ -73,7 +81,7 @@ check_own_role(PlcConn *conn)
 
 	if (plc_auth_role_usable(conn->role, true, &reason))
 		return;
-	plc_conn_become(conn, InvalidOid, false);
+	plc_conn_become(conn, InvalidOid, true);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
 			 errmsg("role of this connection cannot be used any more: %s", reason)));
@@ -82,9 +90,11 @@ check_own_role(PlcConn *conn)
 Oid
 plc_identity_role(PlcConn *conn)
 {
-	if (state == 0)
-		watch();
-	if (conn->role_checked == state)
+	uint64		seen;
+
+	watch();
+	seen = state;				/* what changes during the look makes another one necessary */
+	if (conn->role_checked == seen)
 		return conn->role;
 	if (conn->by_password)
 		check_own_role(conn);
@@ -95,7 +105,7 @@ plc_identity_role(PlcConn *conn)
 		if (role != conn->role)
 			plc_conn_become(conn, role, false);
 	}
-	conn->role_checked = state;
+	conn->role_checked = seen;
 	return conn->role;
 }
 

@@ -54,13 +54,13 @@ sub client_as
 	return $client;
 }
 
-# Settings, in force at once: reloaded, and seen by a worker.
+# Settings, by reload.  How long the log was before.
 sub set
 {
 	my (%setting) = @_;
 	my $log = -s $server->logfile;
 
-	$server->adjust_conf('postgresql.conf', "pg_local_cache.$_", "'$setting{$_}'") for keys %setting;
+	$server->append_conf('postgresql.conf', "pg_local_cache.$_ = '$setting{$_}'") for keys %setting;
 	$server->reload;
 	return $log;
 }
@@ -88,19 +88,28 @@ sub all_refused
 is(client()->ask('GET', 'items:1'), $row, 'without a token a client on loopback acts as the role at once');
 is(client()->ask('AUTH', 'default', 'whatever'), $ok, 'and may say that it is nobody in particular');
 like(client()->ask('AUTH', 'whatever'), qr/^-ERR AUTH <password> called without any password configured/, 'a token nobody asked for');
+my $locked_out = client_as('reader');
+sql('ALTER ROLE reader NOLOGIN');
+like($locked_out->ask('GET', 'items:1'), qr/^-NOAUTH /, 'a role that is locked out');
+is($locked_out->ask('GET', 'items:1'), $noauth, 'does not become the role of those without one');
+sql('ALTER ROLE reader LOGIN');
+is($locked_out->ask('GET', 'items:1'), $noauth, 'nor itself again');
+is($locked_out->ask('RESET'), "+RESET\r\n", 'RESET');
+is($locked_out->ask('GET', 'items:1'), $row, 'takes a connection back to where it began');
 set(role => '');
 poll_until(sub { client()->ask('PING') eq $noauth }, 'nobody is let in');
 is(client()->ask('GET', 'items:1'), $noauth, 'without a role nobody is let in without a password');
 is(client_as('reader')->ask('GET', 'items:1'), $row, 'with one it acts as its role');
 set(role => 'no such role');
 poll_until(sub { $server->safe_psql('postgres', 'SHOW pg_local_cache.role') eq 'no such role' }, 'the setting');
-is(client()->ask('GET', 'items:1'), $noauth, 'a role that does not exist lets nobody in');
+like(client()->ask('GET', 'items:1'), qr/^-NOAUTH role "no such role" /, 'a role that does not exist lets nobody in');
 
 # The token
 write_token("$token\n");
 set(role => 'app', token_file => 'token');
 poll_until(sub { client()->ask('AUTH', $token) eq $ok }, 'the token is known');
-is(client()->ask('GET', 'items:1'), $noauth, 'with a token nobody is let in without it');
+is(client()->ask(split / /), $noauth, "without the token not $_")
+  for 'GET items:1', 'SET items:1 {}', 'SCAN 0', 'DBSIZE', 'STAT', 'INFO', 'CLIENT LIST', 'CLIENT ID', 'CONFIG GET *', 'INVALIDATE CRUD', 'MULTI', 'EXEC', 'PING';
 for my $login ([ 'AUTH', $token ], [ 'AUTH', 'default', $token ])
 {
 	my $client = client();
@@ -111,9 +120,8 @@ for my $login ([ 'AUTH', $token ], [ 'AUTH', 'default', $token ])
 my $hello = client();
 like($hello->ask('HELLO', 3, 'AUTH', 'default', $token, 'SETNAME', 'me'), qr/^%7\r\n/, 'HELLO 3 AUTH with the token');
 is($hello->ask('GET', 'items:1'), $row, 'acts as the role');
-all_refused('not the token', map { [ 'AUTH', $_ ] } substr($token, 1), "$token\n", "$token\0", "${token}t", 't' x 31 . 'x', 'x' . 't' x 31,
-	'', 'x', $other_token, 't' x 16000);
-all_refused('not for the token', [ 'AUTH', 'app', $token ], [ 'AUTH', 'default', $other_token ]);
+all_refused('not the token', [ 'AUTH', 'app', $token ], [ 'AUTH', 'default', $other_token ],
+	map { [ 'AUTH', $_ ] } substr($token, 1), "$token\n", "$token\0", "${token}t", 't' x 31 . 'x', 'x' . 't' x 31, '', 'x', $other_token, 't' x 16000);
 
 # Its file
 sub stays_in_force
@@ -291,8 +299,7 @@ is($slow->reply, "+PONG\r\n", 'and the pipeline goes on');
 cmp_ok($answered, '>', 100, 'the worker has answered others all the time');
 
 # Beyond loopback
-$server->adjust_conf('postgresql.conf', 'pg_local_cache.token_file', "''");
-$server->adjust_conf('postgresql.conf', 'pg_local_cache.listen_addresses', "'0.0.0.0'");
+$server->append_conf('postgresql.conf', "pg_local_cache.token_file = ''\npg_local_cache.listen_addresses = '0.0.0.0'");
 $log = -s $server->logfile;
 $server->restart;
 $server->wait_for_log(qr/cannot listen on "0\.0\.0\.0[^"]*" without a token\n.*HINT: .*pg_local_cache\.token_file/, $log);
