@@ -17,17 +17,14 @@ typedef struct ReplySink
 	PlcSink		sink;
 	PlcBuffer  *out;
 	int			protocol;
-	size_t		kept;			/* the output up to the last row that is whole */
 } ReplySink;
 
 static char *
 reply_room(PlcSink *sink, uint32 len)
 {
 	ReplySink  *reply = (ReplySink *) sink;
-	char	   *room;
+	char	   *room = plc_buffer_room(reply->out, len);
 
-	plc_buffer_cut(reply->out, reply->kept);
-	room = plc_reply_bulk_room(reply->out, len);
 	if (room == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -38,10 +35,7 @@ reply_room(PlcSink *sink, uint32 len)
 static void
 reply_keep(PlcSink *sink, uint32 len)
 {
-	ReplySink  *reply = (ReplySink *) sink;
-
-	plc_reply_bulk_end(reply->out, len);
-	reply->kept = plc_buffer_length(reply->out);
+	plc_buffer_added(((ReplySink *) sink)->out, len);
 }
 
 static void
@@ -49,19 +43,17 @@ reply_absent(PlcSink *sink)
 {
 	ReplySink  *reply = (ReplySink *) sink;
 
-	plc_buffer_cut(reply->out, reply->kept);
 	plc_reply_null(reply->out, reply->protocol);
-	reply->kept = plc_buffer_length(reply->out);
 }
 
 static ReplySink
 reply_sink(PlcRequest *request)
 {
 	return (ReplySink) {
-		.sink = {PLC_ENTRY_JSON, reply_room, reply_keep, NULL, reply_absent},
+		.sink = {.wants = PLC_ENTRY_JSON, .framed = true,
+			.room = reply_room, .keep = reply_keep, .absent = reply_absent},
 		.out = request->out,
-		.protocol = request->conn->protocol,
-		.kept = plc_buffer_length(request->out)
+		.protocol = request->conn->protocol
 	};
 }
 
@@ -124,7 +116,9 @@ count_absent(PlcSink *sink)
 static CountSink
 count_sink(void)
 {
-	CountSink	count = {{PLC_ENTRY_JSON, count_room, count_keep, NULL, count_absent}};
+	CountSink	count = {
+		.sink = {.wants = PLC_ENTRY_JSON, .room = count_room, .keep = count_keep, .absent = count_absent}
+	};
 
 	initStringInfo(&count.text);
 	return count;

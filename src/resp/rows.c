@@ -110,7 +110,10 @@ text_absent(PlcSink *sink)
 bool
 plc_rows_text(PlcRequest *request, int key, PlcRowText *row)
 {
-	TextSink	sink = {{PLC_ENTRY_JSON, text_room, text_keep, NULL, text_absent}, row};
+	TextSink	sink = {
+		.sink = {.wants = PLC_ENTRY_JSON, .room = text_room, .keep = text_keep, .absent = text_absent},
+		.row = row
+	};
 
 	memset(row, 0, sizeof(*row));
 	return plc_rows_read_one(request, key, &sink.sink);

@@ -15,7 +15,8 @@
 /*
  * Where rows go, in the order of the keys.  For JSON: room() gives len bytes,
  * which are filled; then keep() makes them the next row, or another room()
- * takes their place.  For tuples: tuple(), whose data are gone afterwards.
+ * takes their place.  With "framed" a text comes as RESP sends it, with
+ * "$<length>\r\n" before it and "\r\n" behind, which len counts too.  For tuples: tuple(), whose data are gone afterwards.
  * absent() is the next row of either kind where there is none.  All may raise
  * errors; the current memory context is not the sink's.
  */
@@ -23,6 +24,7 @@ typedef struct PlcSink PlcSink;
 struct PlcSink
 {
 	PlcEntryKind wants;			/* JSON texts, or tuples */
+	bool		framed;
 	char	   *(*room) (PlcSink *sink, uint32 len);
 	void		(*keep) (PlcSink *sink, uint32 len);
 	void		(*tuple) (PlcSink *sink, HeapTuple tuple, TupleDesc desc);

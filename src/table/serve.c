@@ -26,8 +26,30 @@
 #include "table/read_internal.h"
 #include "table/render.h"
 
-/* The end of the framing that RESP wants around a text: $<length>\r\n … \r\n */
+/* The framing that RESP wants around a text: $<length>\r\n … \r\n */
+#define FRAMING_ROOM	16
 static const char framing_end[2] = {'\r', '\n'};
+
+/* Bytes of "$<length>\r\n"; the length has seven digits at most where it counts. */
+static inline uint32
+framing_len(uint32 len)
+{
+	uint32		digits = 1;
+
+	for (; len >= 10; len /= 10)
+		digits++;
+	return digits + 3;
+}
+
+static void
+write_framing(char *out, uint32 len)
+{
+	int			digits;
+
+	*out = '$';
+	digits = pg_ultoa_n(len, out + 1);
+	memcpy(out + 1 + digits, framing_end, sizeof(framing_end));
+}
 
 /* Enters the memory context of one row, empty; returns the one to go back to. */
 static MemoryContext
@@ -80,17 +102,12 @@ put(PlcRead *read, const PlcKeyBytes *key, const PlcSlice *slices, int nslices)
 static void
 publish_text(PlcRead *read, const PlcKeyBytes *key, PlcVersion *version, StringInfo text)
 {
-	char		framing[16] = {0};
-	char		number[12];
-	int			digits = pg_ltoa(text->len, number);
-	char	   *start;
+	char		framing[FRAMING_ROOM] = {0};
+	uint32		before = framing_len(text->len);
 	PlcSlice	slices[4];
 
-	version->lead = digits + 3 <= 8 ? 8 : 16;
-	start = framing + version->lead - digits - 3;
-	*start = '$';
-	memcpy(start + 1, number, digits);
-	memcpy(start + 1 + digits, framing_end, sizeof(framing_end));
+	version->lead = before <= 8 ? 8 : FRAMING_ROOM;
+	write_framing(framing + version->lead - before, text->len);
 	slices[0] = (PlcSlice) {version, sizeof(*version)};
 	slices[1] = (PlcSlice) {framing, version->lead};
 	slices[2] = (PlcSlice) {text->data, text->len};
@@ -134,8 +151,15 @@ publish(PlcRead *read, const PlcKeyBytes *key, TupleTableSlot *slot)
 static void
 sink_text(PlcSink *sink, const char *text, uint32 len)
 {
-	memcpy(sink->room(sink, len), text, len);
-	sink->keep(sink, len);
+	uint32		before = sink->framed ? framing_len(len) : 0;
+	uint32		after = sink->framed ? sizeof(framing_end) : 0;
+	char	   *room = sink->room(sink, before + len + after);
+
+	if (sink->framed)
+		write_framing(room, len);
+	memcpy(room + before, text, len);
+	memcpy(room + before + len, framing_end, after);
+	sink->keep(sink, before + len + after);
 }
 
 /*
@@ -211,17 +235,31 @@ text_len(const PlcCandidate *candidate)
 		sizeof(framing_end);
 }
 
-/* Copies an item's text to the sink, not yet kept; NULL if the item is gone. */
-static char *
+/* A text on its way to the sink, as it lies there. */
+typedef struct Copy
+{
+	char	   *room;			/* NULL: the item is gone */
+	uint32		len;			/* of all that is to be kept */
+	uint32		before;			/* of the framing in front of the text */
+} Copy;
+
+/* Copies an item's text to the sink, not yet kept. */
+static Copy
 copy_text(PlcRead *read, const PlcCandidate *candidate)
 {
-	uint32		len = text_len(candidate);
-	char	   *text = read->sink->room(read->sink, len);
+	Copy		copy = {NULL, text_len(candidate), 0};
 
+	if (read->sink->framed)
+	{
+		copy.before = framing_len(copy.len);
+		copy.len += copy.before + sizeof(framing_end);
+	}
+	copy.room = read->sink->room(read->sink, copy.len);
 	if (!plc_store_read(plc_store, &candidate->ref,
-						sizeof(PlcVersion) + candidate->version.lead, text, len))
-		return NULL;
-	return text;
+						sizeof(PlcVersion) + candidate->version.lead - copy.before,
+						copy.room, copy.len))
+		copy.room = NULL;
+	return copy;
 }
 
 /* Is what the index leads to now the row that the proven entry gives? */
@@ -291,19 +329,24 @@ chosen_for_verification(void)
 static void
 serve_proven(PlcRead *read, PlcCandidate *candidate)
 {
-	char	   *text = NULL;
+	Copy		copy = {NULL};
 
-	if (read->wants == PLC_ENTRY_JSON && (text = copy_text(read, candidate)) == NULL)
+	if (read->wants == PLC_ENTRY_JSON)
 	{
-		serve_miss(read, candidate, true);	/* given up between proof and copy */
-		return;
+		copy = copy_text(read, candidate);
+		if (copy.room == NULL)
+		{
+			serve_miss(read, candidate, true);	/* given up between proof and copy */
+			return;
+		}
 	}
 	plc_read_count(read, PLC_COUNT_HITS);
 	plc_store_touch(plc_store, &candidate->ref);
-	if (chosen_for_verification() && !verify(read, candidate, text))
+	if (chosen_for_verification() &&
+		!verify(read, candidate, copy.room ? copy.room + copy.before : NULL))
 		plc_serve_by_index(read, candidate->values);
-	else if (text != NULL)
-		read->sink->keep(read->sink, text_len(candidate));
+	else if (copy.room != NULL)
+		read->sink->keep(read->sink, copy.len);
 	else
 		read->sink->tuple(read->sink, candidate->tuple, RelationGetDescr(read->relation));
 	if (candidate->tuple != NULL)
@@ -334,17 +377,18 @@ serve_lost_page(PlcRead *read, const PlcCandidate *candidate)
 {
 	TupleTableSlot *slot = plc_fetch_row(&read->fetch, candidate->values);
 	LWLock	   *lock = plc_shard_lock(plc_store_shard(plc_store, candidate->key.hash));
+	Copy		copy;
 	PlcVersion	now;
 
 	plc_read_count(read, PLC_COUNT_LOST_PAGES);
 	if (slot == NULL || read->wants != PLC_ENTRY_JSON ||
 		!version_of_slot(read, slot, &now) || !plc_version_same(&candidate->version, &now) ||
-		copy_text(read, candidate) == NULL)
+		(copy = copy_text(read, candidate)).room == NULL)
 	{
 		serve_miss(read, candidate, may_replace(read, candidate));
 		return;
 	}
-	read->sink->keep(read->sink, text_len(candidate));
+	read->sink->keep(read->sink, copy.len);
 	plc_read_count(read, PLC_COUNT_MISSES);
 	plc_store_touch(plc_store, &candidate->ref);
 
