@@ -6,6 +6,8 @@
 #                           document exists
 #   docs/monitoring.md      a table row "| `name` | ..." for each counter of src/stats.h and src/resp/endpoint.h and
 #                           column of metrics(), and no other
+#   docs/resp.md            a table row "| `NAME arguments` | summary | ..." for each command and subcommand of
+#                           src/resp/command.c, with its arguments and summary, and no other
 #   docs/consistency.md     numbered promises; each names a test file, and every test file that is named exists
 #   docs/benchmarks-*.md    what its result file gives, to the byte, if there is python3 to tell
 #   *.md                    relative links lead to files
@@ -18,6 +20,7 @@ WRONG=0
 main() {
     agree "setting" "src/guc.c" settings_in_code "docs/configuration.md" settings_in_docs
     agree "counter" "the headers and metrics()" counters_in_code "docs/monitoring.md" counters_in_docs
+    agree "command" "src/resp/command.c" commands_in_code "docs/resp.md" commands_in_docs
     check_columns
     check_sql
     check_promises
@@ -32,7 +35,7 @@ wrong() {
     WRONG=$((WRONG + 1))
 }
 
-# agree KIND SOURCE LIST DOCUMENT LIST: both lists, functions that print names, are equal and not empty.
+# agree KIND SOURCE LIST DOCUMENT LIST: both lists, functions that print names, one a line, are equal and not empty.
 agree() {
     local kind=$1 source=$2 document=$4 code docs name
 
@@ -40,9 +43,13 @@ agree() {
     code=$($3 | sort -u)
     docs=$($5 | sort -u)
     [ -n "$code" ] || wrong "no ${kind}s found in $source"
-    for name in $(comm -23 <(echo "$code") <(echo "$docs")); do wrong "$document: $kind \"$name\" of $source is missing"; done
-    for name in $(comm -13 <(echo "$code") <(echo "$docs")); do wrong "$document: there is no $kind \"$name\" in $source"; done
-    CHECKED=$((CHECKED + $(wc -w <<<"$code")))
+    while read -r name; do
+        wrong "$document: $kind \"$name\" of $source is missing"
+    done < <(comm -23 <(echo "$code") <(echo "$docs"))
+    while read -r name; do
+        wrong "$document: there is no $kind \"$name\" in $source"
+    done < <(comm -13 <(echo "$code") <(echo "$docs"))
+    CHECKED=$((CHECKED + $(wc -l <<<"$code")))
 }
 
 # The names in quotes on the lines that define settings; headings that name one.
@@ -61,6 +68,20 @@ counters_in_docs() { sed -n 's/^| *`\([a-z_]*\)` *|.*/\1/p' docs/monitoring.md; 
 columns_of() {
     sed -n "/^CREATE FUNCTION local_cache\.$1(/,/^RETURNS/p" sql/pg_local_cache.sql |
         grep -o 'OUT [a-z_]* bigint' | cut -d' ' -f2
+}
+
+# A line "NAME arguments: summary" for each command that has a handler: `{"get", 2, READ, plc_cmd_get, ...`.  In the code
+# the table of a command's subcommands, `client_commands[]`, stands before that of all commands.
+commands_in_code() {
+    perl -ne '
+        $container = $1 eq "plc" ? "" : "$1 " if /^(?:static )?const PlcCommand (\w+)_commands\[\]/;
+        next unless /^\t\{"([^"]+)", (-?\d+), [^,]+, (\w+),.*?"[^"]*", "([^"]*)", "([^"]*)"/ && $3 ne "NULL";
+        print uc("$container$1"), $4 eq "" ? "" : " $4", ": $5\n";' src/resp/command.c
+}
+commands_in_docs() {
+    perl -ne '
+        next unless /^## Commands/ .. /^## Order/ and /^\| `((?:[^`\\]|\\.)*)` \| (.*?) \| /;
+        print "$1: $2\n" =~ s/\\\|/|/gr;' docs/resp.md
 }
 
 # A counter is in the SQL surface wherever counters are.

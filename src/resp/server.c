@@ -400,10 +400,11 @@ run_request(PlcConn *conn, size_t consumed)
  */
 #define MAX_GETS	32
 
+/* Not an inline one, whose words go when the parser goes on. */
 static bool
 is_get(const PlcParser *parser)
 {
-	return parser->argc == 2 && plc_arg_is(&parser->argv[0], "get");
+	return parser->argc == 2 && parser->words == NULL && plc_arg_is(&parser->argv[0], "get");
 }
 
 /* May the request that the parser has found be run together with others? */
