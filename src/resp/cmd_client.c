@@ -267,22 +267,3 @@ plc_cmd_client_getredir(PlcRequest *request)
 	plc_reply_integer(request->out, -1);
 	return PLC_DONE;
 }
-
-PlcOutcome
-plc_cmd_client_help(PlcRequest *request)
-{
-	const PlcCommand *client = plc_command_find(&(PlcArg) {"client", 6});
-	int			n = 0;
-
-	while (client->subcommands[n].name != NULL)
-		n++;
-	plc_reply_array(request->out, n);
-	for (int i = 0; i < n; i++)
-	{
-		const PlcCommand *sub = &client->subcommands[i];
-
-		plc_reply_simple(request->out,
-						 psprintf("CLIENT %s %s: %s", sub->name, sub->arguments, sub->summary));
-	}
-	return PLC_DONE;
-}

@@ -165,3 +165,21 @@ plc_cmd_command_docs(PlcRequest *request)
 	}
 	return PLC_DONE;
 }
+
+/* The subcommands of argv[0], a line each. */
+PlcOutcome
+plc_cmd_help(PlcRequest *request)
+{
+	const PlcCommand *container = plc_command_find(&request->argv[0]);
+	int			n = count_commands(container->subcommands);
+
+	plc_reply_array(request->out, n);
+	for (int i = 0; i < n; i++)
+	{
+		const PlcCommand *sub = &container->subcommands[i];
+
+		plc_reply_simple(request->out, psprintf("%s %s %s: %s", container->name, sub->name,
+												sub->arguments, sub->summary));
+	}
+	return PLC_DONE;
+}

@@ -35,7 +35,6 @@ static const PlcCommand client_commands[] = {
 	{"capa", -3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "capability [...]", "Accepted, and without effect."},
 	{"getname", 2, 0, plc_cmd_client_getname, 0, 0, 0, "connection", "", "Tells the name of this connection."},
 	{"getredir", 2, 0, plc_cmd_client_getredir, 0, 0, 0, "connection", "", "Tells that invalidations are not redirected."},
-	{"help", 2, 0, plc_cmd_client_help, 0, 0, 0, "connection", "", "Lists the subcommands."},
 	{"id", 2, 0, plc_cmd_client_id, 0, 0, 0, "connection", "", "Tells the number of this connection."},
 	{"info", 2, LOOKS_UP, plc_cmd_client_info, 0, 0, 0, "connection", "", "Describes this connection."},
 	{"list", -2, LOOKS_UP, plc_cmd_client_list, 0, 0, 0, "connection", "[TYPE normal] [ID id [...]]", "Describes all connections, of all workers."},
@@ -209,9 +208,14 @@ plc_command_find(const PlcArg *name)
 	return NULL;
 }
 
+/* Each command that has subcommands has this one, too. */
 static const PlcCommand *
 find_subcommand(const PlcCommand *command, const PlcArg *name)
 {
+	static const PlcCommand help = {"help", 2, OPEN, plc_cmd_help};
+
+	if (plc_arg_is(name, "help"))
+		return &help;
 	for (const PlcCommand *sub = command->subcommands; sub != NULL && sub->name != NULL; sub++)
 		if (plc_arg_is(name, sub->name))
 			return sub;
@@ -318,8 +322,9 @@ plc_command_check(PlcRequest *request)
 	}
 	if (request->conn->queue != NULL && request->command->flags & PLC_CMD_NO_MULTI)
 	{
-		plc_reply_error(request->out,
-						psprintf("ERR %s is not allowed after MULTI", request->command->name));
+		plc_reply_error(request->out, request->command->handler == plc_cmd_multi
+						? "ERR MULTI calls can not be nested"
+						: "ERR Command not allowed inside a transaction");
 		return false;
 	}
 	if (request->command->flags & PLC_CMD_WRITE && RecoveryInProgress())

@@ -101,9 +101,9 @@ PLC_HANDLER(client_ok);
 PLC_HANDLER(client_tracking);
 PLC_HANDLER(client_trackinginfo);
 PLC_HANDLER(client_getredir);
-PLC_HANDLER(client_help);
 
 /* cmd_server.c */
+PLC_HANDLER(help);
 PLC_HANDLER(command);
 PLC_HANDLER(command_count);
 PLC_HANDLER(command_docs);

@@ -581,7 +581,7 @@ plc_turn_key_values(const PlcTurnKey *key, Datum *values)
 	{
 		const PlcWireField *field = field_of_column(&table->columns[c], fields, n);
 
-		if (field == NULL || n != table->ncolumns)
+		if (field == NULL)
 			invalid_row(key, psprintf("column \"%s\" is missing", table->columns[c].name));
 		values[c] = value_from_text(&table->columns[c], field->value, field->value_len);
 	}

@@ -66,19 +66,33 @@ skip_name(const char *at, const char *end)
 	return NULL;
 }
 
+/* The colon behind a namespace, in which dots need no quotes; NULL if there is none. */
+static const char *
+namespace_end(const char *key, const char *end)
+{
+	const char *at = key;
+
+	if (at < end && *at == '"')
+		at = skip_name(at, end);
+	else
+		while (at < end && (is_bare(*at) || *at == '.'))
+			at++;
+	return at != NULL && at < end && *at == ':' ? at : NULL;
+}
+
 size_t
 plc_wirekey_prefix(const char *key, size_t len)
 {
 	const char *end = key + len;
 	const char *at = key;
-	int			dots = 0;
+	int			dots = 2;
 
-	if (has_marker(key, len))
+	if (!has_marker(key, len))
 	{
-		at += MARKER_LEN;
-		dots = 2;
+		at = namespace_end(key, end);
+		return at == NULL ? 0 : (size_t) (at + 1 - key);
 	}
-	for (;; dots--, at++)
+	for (at += MARKER_LEN;; dots--, at++)
 	{
 		at = skip_name(at, end);
 		if (at == NULL || at == end)
@@ -127,7 +141,7 @@ plc_wirekey_names(const char *prefix, size_t len, PlcWireNames *names)
 		return false;
 	while (at < prefix + len)
 	{
-		const char *end = skip_name(at, prefix + len);
+		const char *end = is_long ? skip_name(at, prefix + len) : prefix + len - 1;
 
 		if (!copy_name(at, end, *name++))
 			return false;

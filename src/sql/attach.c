@@ -59,11 +59,11 @@ check_namespace(const char *name, Oid relid)
 	Oid			holder = plc_mapping_namespace_holder(name);
 
 	if (*name == '\0' || strlen(name) >= NAMEDATALEN || strcmp(name, "CRUD") == 0 ||
-		strpbrk(name, ": {}\t\r\n") != NULL)
+		strpbrk(name, ":\" {}\t\r\n") != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
 				 errmsg("namespace \"%s\" is not valid", name),
-				 errdetail("A namespace has 1 to %d bytes, no colon, brace or white space, and is not CRUD.",
+				 errdetail("A namespace has 1 to %d bytes, no colon, double quote, brace or white space, and is not CRUD.",
 						   NAMEDATALEN - 1)));
 	if (OidIsValid(holder) && holder != relid)
 		ereport(ERROR,
