@@ -47,7 +47,7 @@ test_names(void)
 {
 	static const char *const none[] = {"", "CRUD", "CRUD:", "CRUD:a", "CRUD:a:1", "CRUD:a.b:1", "CRUD:a.b.c",
 		"CRUD:a.b.c.d:1", "CRUD:.b.c:1", "CRUD:a..c:1", "CRUD:a.b.:1", "CRUD::1", "CRUD:\"a.b.c:1", "CRUD:\"a\"b.c.d:1",
-		"CRUD:a\"b\".c.d:1", "CRUD:\"\".b.c:1", "CRUD:a.b c.d:1", "items", ":42", "\"\":42", "a.b:1", "\"items:42",
+		"CRUD:a\"b\".c.d:1", "CRUD:\"\".b.c:1", "CRUD:a.b c.d:1", "items", ":42", "\"\":42", "\"items:42",
 		"it\"ems:42", "{items}:42", "it ems:42", "items\t:42",
 		"a123456789a123456789a123456789a123456789a123456789a123456789abcd:1",
 	"CRUD:a.b.\"a123456789a123456789a123456789a123456789a123456789a123456789abc\"\"\":1"};
@@ -62,6 +62,7 @@ test_names(void)
 	names_are("CRUD:\"{ }\".\xc3\xa9.$1_-=,:1", 21, "", "{ }", "\xc3\xa9", "$1_-=,");
 	names_are("items:42", 6, "items", "", "", "");
 	names_are("items::", 6, "items", "", "", "");
+	names_are("a.b:1", 4, "a.b", "", "", "");
 	names_are("\"my items\":42", 11, "my items", "", "", "");
 	names_are("\"CRUD\":42", 7, "CRUD", "", "", "");
 	names_are("\"\"\"\"\"\":42", 7, "\"\"", "", "", "");
