@@ -29,6 +29,7 @@ main() {
     start_server "$root$("$PG_CONFIG" --bindir)"
     "$SOURCE/test/stress/checker" --port "$PORT" "$@" "host=$DIR user=postgres dbname=postgres" || status=$?
     check_log || status=1
+    [ "$status" = 0 ] || { say "---- the server's log ends:" && tail -n 20 server.log; }
     return "$status"
 }
 
