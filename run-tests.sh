@@ -63,7 +63,7 @@ prepare() {
     choose_user
     ensure_user
     choose_server
-    install_server perl libipc-run-perl libpq-dev gdb
+    install_server perl libipc-run-perl libpq-dev libhiredis-dev gdb
     [[ " ${steps[*]} " != *" fuzz "* ]] || install_fuzzer
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/plc-tests.XXXXXX")
     trap stop_everything EXIT

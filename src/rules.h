@@ -1,6 +1,6 @@
 /*
  * rules.h
- *		The rules of the proof, each with a switch for the tests.
+ *		The rules of the proof and of a turn, each with a switch for the tests.
  *
  * A cache whose tests pass with a rule cut out has no test for that rule.  So
  * test/stress/teeth.sh builds the extension once for each rule with
@@ -51,6 +51,34 @@
 #define PLC_RULE_P8		0
 #else
 #define PLC_RULE_P8		1
+#endif
+
+/* T1: no request is answered in a transaction that began before it was received. */
+#ifdef PLC_WITHOUT_T1
+#define PLC_RULE_T1		0
+#else
+#define PLC_RULE_T1		1
+#endif
+
+/* T2: a table that was locked is read under a snapshot that was taken since. */
+#ifdef PLC_WITHOUT_T2
+#define PLC_RULE_T2		0
+#else
+#define PLC_RULE_T2		1
+#endif
+
+/* T3: what was written is seen by what follows in the same transaction. */
+#ifdef PLC_WITHOUT_T3
+#define PLC_RULE_T3		0
+#else
+#define PLC_RULE_T3		1
+#endif
+
+/* T4: all commands of an EXEC read under one snapshot. */
+#ifdef PLC_WITHOUT_T4
+#define PLC_RULE_T4		0
+#else
+#define PLC_RULE_T4		1
 #endif
 
 #endif							/* PLC_RULES_H */

@@ -54,6 +54,7 @@
 #include "resp/server.h"
 #include "resp/turn.h"
 #include "resp/worker.h"
+#include "rules.h"
 
 /*
  * Sockets looked at in a turn.  More of them share a transaction, which costs half a
@@ -720,8 +721,9 @@ turn(void)
 	{
 		plc_worker_count(PLC_ENDPOINT_TURNS, 1);
 		run_ready();
-		end_transaction();
 	}
+	if (PLC_RULE_T1 || n == 0)
+		end_transaction();
 	settle_touched();
 	return n > 0 || !dlist_is_empty(&ready);
 }

@@ -134,7 +134,8 @@ void
 plc_turn_freeze(void)
 {
 	Assert(turn.under_way && turn.snapshot == NULL);
-	XactIsoLevel = XACT_REPEATABLE_READ;
+	if (PLC_RULE_T4)
+		XactIsoLevel = XACT_REPEATABLE_READ;
 }
 
 void
@@ -252,7 +253,8 @@ void
 plc_turn_written(void)
 {
 	CommandCounterIncrement();
-	drop_snapshot();
+	if (PLC_RULE_T3)
+		drop_snapshot();
 	turn.written = true;
 }
 
@@ -372,7 +374,8 @@ lock_table(Oid relid, LOCKMODE lock, PlcTurnTable **result)
 				 errmsg("names of tables have changed during the transaction")));
 	if (!ConditionalLockRelationOid(relid, lock))
 		return LOCKED;
-	drop_snapshot();
+	if (PLC_RULE_T2)
+		drop_snapshot();
 	if (plc_names_stale())
 		return NAMES_CHANGED;
 	if (!open_table(relid, lock))

@@ -7,13 +7,18 @@
  *	  missing although nobody could have deleted it.  Known is what a writer's
  *	  commit was acknowledged for, and what any reader has seen: a snapshot
  *	  taken later sees it too.  Hence no reader ever goes back.
- *	- Keys that are always changed together have different versions.
+ *	- A row is newer than anything whose commit had been sent when the answer was
+ *	  there.
+ *	- Keys that are always changed together have different versions, or one key
+ *	  has two.
+ *	- A row has another key than the one asked for.
  *	- The enum's label is not one that the enum had in this time.
  *
  * Two excuses, both PostgreSQL's own.  TRUNCATE and ALTER TABLE with a rewrite
  * hide all rows from snapshots that were taken before: a row may be missing if
  * there was one since the snapshot (unless the statement has locked the table
- * before its snapshot, as the comparing ones of READ COMMITTED do).  And ALTER
+ * before its snapshot, as the comparing ones of READ COMMITTED do, and as all
+ * commands of the endpoint have to).  And ALTER
  * TYPE ... RENAME VALUE locks no table: while it is being committed, the two
  * halves of one statement may find different labels.  This excuse is exact, too:
  * the renames are numbered, the label goes to and fro with them, and each half
@@ -36,7 +41,7 @@ typedef struct Case
 	Session    *session;
 	const Question *question;
 	int			key;
-	bool		alone;			/* no plain SELECT beside it */
+	bool		compared;		/* with a plain SELECT */
 	const char *got;			/* or NULL */
 	const char *want;			/* or NULL */
 	uint64_t	label;			/* acknowledged before mget was sent */
@@ -106,13 +111,13 @@ report(const Case *c, const char *what)
 	text_add(&text, "\n  enum label before: %s (%lu); now: %s (%lu)", label_name(c->label), c->label,
 			 label_name(shared->label_started), (uint64_t) shared->label_started);
 	text_add(&text, "\n  got:  %.3000s", c->got ? c->got : "no row");
-	text_add(&text, "\n  want: %.3000s\n", c->alone ? "(not asked)" : c->want ? c->want : "no row");
+	text_add(&text, "\n  want: %.3000s\n", !c->compared ? "(not asked)" : c->want ? c->want : "no row");
 	mismatch(c->session, what, "%s", text.bytes);
 }
 
 /* The version in a row's text; 0 if it has none. */
-static uint64_t
-version_of(const char *text)
+uint64_t
+row_version(const char *text)
 {
 	static const char name[] = "\"version\":";
 	const char *found = strstr(text, name);
@@ -170,7 +175,7 @@ compare_texts(const Case *c)
 		return NULL;
 	if (c->got && !label_is_current(c->got, c->label))
 		return "label out of its time";
-	if (c->alone || (c->got == NULL && c->want == NULL))
+	if (!c->compared || (c->got == NULL && c->want == NULL))
 		return NULL;
 	if (c->got == NULL)
 		return "row missing";
@@ -180,7 +185,7 @@ compare_texts(const Case *c)
 		return "label of the plain SELECT out of its time";
 	if (strcmp(c->got, c->want) == 0 || same_but_for_label(c->got, c->want))
 		return NULL;
-	return version_of(c->got) == version_of(c->want) ? "text differs" : "other version";
+	return row_version(c->got) == row_version(c->want) ? "text differs" : "other version";
 }
 
 /* May the row be missing, seen from a floor that says it was there? */
@@ -191,26 +196,54 @@ absence_is_excused(const Case *c, State floor)
 
 	if (floor == 0 || STATE_IS_DELETED(floor) || shared->deleting[q->table][c->key] > floor)
 		return true;
-	if (c->session->level == READ_COMMITTED && !c->alone)
+	if (c->session->level == READ_COMMITTED && q->function != MGET_ALONE)
 		return false;
 	return shared->rewrites_started[q->table] > c->session->floor.rewrites[q->table];
 }
 
-/* Holds the answer against what was known, and adds to what is known. */
+static bool
+is_row_of_key(const char *row, int table, int key)
+{
+	Text		start;
+
+	text_clear(&start);
+	text_add(&start, "{");
+	add_key_fields(&start, table, key);
+	text_add(&start, ",");
+	return strncmp(row, start.bytes, (size_t) start.len) == 0;
+}
+
+/*
+ * Holds the answer against what was known, and adds to what is known: for all,
+ * and, in case this was one of several answers to come, for this session.
+ */
 static const char *
 check_version(const Case *c)
 {
 	int			table = c->question->table;
-	State		floor = c->session->floor.known[table][c->key];
+	State	   *floor = &c->session->floor.known[table][c->key];
 	State		seen;
 
 	if (c->got == NULL)
-		return absence_is_excused(c, floor) ? NULL : "committed row missing";
-	seen = STATE_ROW(version_of(c->got));
-	if (seen < floor)
+		return absence_is_excused(c, *floor) ? NULL : "committed row missing";
+	seen = STATE_ROW(row_version(c->got));
+	if (seen < *floor)
 		return "older than what was known";
+	if (seen > shared->committing[table][c->key])
+		return "not committed yet";
 	raise_to(&shared->known[table][c->key], seen);
+	*floor = seen;
 	return NULL;
+}
+
+static const char *
+check_row(const Case *c)
+{
+	if (c->key < 0 || c->key >= KEYS)
+		return c->got != NULL ? "row for a key that has none" : NULL;
+	if (c->got != NULL && !is_row_of_key(c->got, c->question->table, c->key))
+		return "row of another key";
+	return c->question->own ? NULL : check_version(c);
 }
 
 static void
@@ -218,53 +251,54 @@ check_case(const Case *c)
 {
 	const char *what = compare_texts(c);
 
-	if (what == NULL && c->got != NULL && (c->key < 0 || c->key >= KEYS))
-		what = "row for a key that has none";
-	if (what == NULL && !c->question->own && c->key >= 0 && c->key < KEYS)
-		what = check_version(c);
+	if (what == NULL)
+		what = check_row(c);
 	if (what != NULL)
 		report(c, what);
 }
 
-/* Keys of one group have one version, or none of them has a row. */
+/* Versions seen of what must have one: a key, or all keys of a group.  0: no row. */
+typedef struct Units
+{
+	bool		seen[SINGLE_KEYS + GROUPS];
+	uint64_t	versions[SINGLE_KEYS + GROUPS];
+} Units;
+
 static void
-check_group(const Case *c, uint64_t versions[GROUPS], bool seen[GROUPS])
+check_unit(const Case *c, Units *units)
 {
 	int			group = group_of_key(c->key);
-	uint64_t	version = c->got ? version_of(c->got) : 0;
+	int			unit = group < 0 ? c->key : SINGLE_KEYS + group;
+	uint64_t	version = c->got ? row_version(c->got) : 0;
 
-	if (group < 0)
+	if (c->key < 0 || c->key >= KEYS)
 		return;
-	if (seen[group] && versions[group] != version)
-		report(c, "torn group");
-	seen[group] = true;
-	versions[group] = version;
+	if (units->seen[unit] && units->versions[unit] != version)
+		report(c, group < 0 ? "one key, two versions" : "torn group");
+	units->seen[unit] = true;
+	units->versions[unit] = version;
 }
 
 /* Checks all of an answer.  "label" was acknowledged before the question was sent. */
 void
-answer_check(Session *s, const Question *q, uint64_t label, const PGresult *answer)
+answer_check(Session *s, const Question *q, uint64_t label, const Answer *answer)
 {
-	uint64_t	versions[GROUPS] = {0};
-	bool		seen[GROUPS] = {false};
-	bool		alone = PQnfields(answer) == 1;
+	Units		units = {0};
 
-	if (PQntuples(answer) != q->nkeys)
+	if (shared->only_resp && q->function < SQL_FUNCTIONS)
+		return;
+	if (answer->nrows != q->nkeys)
 	{
 		mismatch(s, "wrong number of rows", "  %s, table %s: %d rows for %d keys\n",
-				 function_names[q->function], tables[q->table].name, PQntuples(answer), q->nkeys);
+				 function_names[q->function], tables[q->table].name, answer->nrows, q->nkeys);
 		return;
 	}
 	for (int i = 0; i < q->nkeys; i++)
 	{
-		Case		c = {s, q, q->keys[i], alone, NULL, NULL, label};
+		Case		c = {s, q, q->keys[i], answer->compared, answer->got[i], answer->want[i], label};
 
-		if (!PQgetisnull(answer, i, 0))
-			c.got = PQgetvalue(answer, i, 0);
-		if (!alone && !PQgetisnull(answer, i, 1))
-			c.want = PQgetvalue(answer, i, 1);
 		check_case(&c);
-		check_group(&c, versions, seen);
+		check_unit(&c, &units);
 	}
 	atomic_fetch_add(&shared->checked, (uint64_t) q->nkeys);
 }

@@ -13,9 +13,12 @@
  * sees two rows with that key, the deleted one and its own.  PostgreSQL is like
  * that, and there is no single right answer that mget could be held against.
  *
- * When the commit is acknowledged the new states are told to all.  Deletions
- * are announced before the commit is sent, since a reader may see them as soon
- * as it is.  A transaction that fails tells nothing.
+ * The new states are announced before the commit is sent, since a reader may
+ * see them as soon as it is, and told as known to all when the commit is
+ * acknowledged.  A transaction that fails tells nothing.
+ *
+ * A change that is not made by a transaction of the session, but by the
+ * endpoint, goes the same way: lock, note, announce, finish.
  *
  * The rows' other columns are generated from the version (checker.c), so to
  * change the version is to change the row.
@@ -42,11 +45,17 @@ lock_keys(Tx *tx)
 }
 
 static void
-begin(Tx *tx, Session *s, Level level, int table)
+prepare_to_lock(Tx *tx, Session *s, int table)
 {
 	tx->session = s;
 	tx->table = table;
 	tx->keep_locks = false;
+	tx->nchanges = 0;
+}
+
+static void
+begin(Tx *tx, Level level)
+{
 	lock_keys(tx);
 	tx_begin_again(tx, level);
 }
@@ -57,12 +66,12 @@ compare_ints(const void *a, const void *b)
 	return *(const int *) a - *(const int *) b;
 }
 
-/* Begins with a few keys that belong to no group. */
-void
-tx_begin_some(Tx *tx, Session *s, Level level, int table, int nkeys)
+static void
+choose_some(Tx *tx, Session *s, int table, int nkeys)
 {
 	int			all[SINGLE_KEYS];
 
+	prepare_to_lock(tx, s, table);
 	for (int key = 0; key < SINGLE_KEYS; key++)
 		all[key] = key;
 	rng_shuffle(&s->rng, all, SINGLE_KEYS);
@@ -70,33 +79,66 @@ tx_begin_some(Tx *tx, Session *s, Level level, int table, int nkeys)
 		tx->keys[i] = all[i];
 	tx->nkeys = nkeys;
 	qsort(tx->keys, (size_t) nkeys, sizeof(int), compare_ints);
-	begin(tx, s, level, table);
+}
+
+static void
+choose_group(Tx *tx, Session *s, int table, int group)
+{
+	prepare_to_lock(tx, s, table);
+	for (int member = 0; member < GROUP_SIZE; member++)
+		tx->keys[member] = group_key(group, member);
+	tx->nkeys = GROUP_SIZE;
+}
+
+/* Locks a few keys that belong to no group; false if that was refused. */
+bool
+tx_lock_some(Tx *tx, Session *s, int table, int nkeys)
+{
+	choose_some(tx, s, table, nkeys);
+	lock_keys(tx);
+	return !s->broken;
+}
+
+bool
+tx_lock_group(Tx *tx, Session *s, int table, int group)
+{
+	choose_group(tx, s, table, group);
+	lock_keys(tx);
+	return !s->broken;
+}
+
+/* Begins with a few keys that belong to no group. */
+void
+tx_begin_some(Tx *tx, Session *s, Level level, int table, int nkeys)
+{
+	choose_some(tx, s, table, nkeys);
+	begin(tx, level);
 }
 
 void
 tx_begin_group(Tx *tx, Session *s, Level level, int table, int group)
 {
-	for (int member = 0; member < GROUP_SIZE; member++)
-		tx->keys[member] = group_key(group, member);
-	tx->nkeys = GROUP_SIZE;
-	begin(tx, s, level, table);
+	choose_group(tx, s, table, group);
+	begin(tx, level);
 }
 
 void
 tx_begin_all(Tx *tx, Session *s, Level level, int table)
 {
+	prepare_to_lock(tx, s, table);
 	for (int key = 0; key < KEYS; key++)
 		tx->keys[key] = key;
 	tx->nkeys = KEYS;
-	begin(tx, s, level, table);
+	begin(tx, level);
 }
 
 /* For one that changes no rows. */
 void
 tx_begin_unlocked(Tx *tx, Session *s, Level level, int table)
 {
+	prepare_to_lock(tx, s, table);
 	tx->nkeys = 0;
-	begin(tx, s, level, table);
+	begin(tx, level);
 }
 
 /* Begins the next transaction under locks that were kept. */
@@ -107,8 +149,9 @@ tx_begin_again(Tx *tx, Level level)
 	session_begin(tx->session, level);
 }
 
-static void
-note_change(Tx *tx, int key, State state)
+/* Notes what this key will be after the commit. */
+void
+tx_note(Tx *tx, int key, State state)
 {
 	if (tx->nchanges == MAX_CHANGES)
 		fail(tx->session->name, "a transaction with more than %d changes", MAX_CHANGES);
@@ -117,11 +160,11 @@ note_change(Tx *tx, int key, State state)
 	tx->nchanges++;
 }
 
-static void
-note_all(Tx *tx, State state)
+void
+tx_note_all(Tx *tx, State state)
 {
 	for (int i = 0; i < tx->nkeys; i++)
-		note_change(tx, tx->keys[i], state);
+		tx_note(tx, tx->keys[i], state);
 }
 
 /* WHERE the row is one of these keys */
@@ -186,7 +229,7 @@ tx_update(Tx *tx, int key)
 	int			rows = update(tx, &key, 1, version);
 
 	if (rows > 0)
-		note_change(tx, key, STATE_ROW(version));
+		tx_note(tx, key, STATE_ROW(version));
 	return rows;
 }
 
@@ -198,7 +241,7 @@ tx_put(Tx *tx, int key)
 	int			rows = put(tx, &key, 1, version);
 
 	if (rows > 0)
-		note_change(tx, key, STATE_ROW(version));
+		tx_note(tx, key, STATE_ROW(version));
 	return rows;
 }
 
@@ -209,7 +252,7 @@ tx_delete(Tx *tx, int key)
 	int			rows = delete(tx, &key, 1);
 
 	if (rows > 0)
-		note_change(tx, key, STATE_DELETED(version));
+		tx_note(tx, key, STATE_DELETED(version));
 	return rows;
 }
 
@@ -230,8 +273,8 @@ tx_move(Tx *tx, int from, int to)
 	rows = session_run(tx->session, "%s", sql.bytes);
 	if (rows > 0)
 	{
-		note_change(tx, from, STATE_DELETED(version));
-		note_change(tx, to, STATE_ROW(version));
+		tx_note(tx, from, STATE_DELETED(version));
+		tx_note(tx, to, STATE_ROW(version));
 	}
 	return rows;
 }
@@ -244,7 +287,7 @@ tx_put_all(Tx *tx)
 	int			rows = put(tx, tx->keys, tx->nkeys, version);
 
 	if (rows > 0)
-		note_all(tx, STATE_ROW(version));
+		tx_note_all(tx, STATE_ROW(version));
 	return rows;
 }
 
@@ -256,7 +299,7 @@ tx_update_all(Tx *tx)
 	int			rows = update(tx, tx->keys, tx->nkeys, version);
 
 	if (rows > 0)
-		note_all(tx, STATE_ROW(version));
+		tx_note_all(tx, STATE_ROW(version));
 	return rows;
 }
 
@@ -267,7 +310,7 @@ tx_delete_all(Tx *tx)
 	int			rows = delete(tx, tx->keys, tx->nkeys);
 
 	if (rows > 0)
-		note_all(tx, STATE_DELETED(version));
+		tx_note_all(tx, STATE_DELETED(version));
 	return rows;
 }
 
@@ -289,7 +332,7 @@ tx_copy_all(Tx *tx, const char *options)
 	snprintf(sql, sizeof(sql), "COPY %s (%s, version) FROM STDIN %s",
 			 table->name, table->columns, options);
 	session_copy(tx->session, sql, lines.bytes, lines.len);
-	note_all(tx, STATE_ROW(version));
+	tx_note_all(tx, STATE_ROW(version));
 }
 
 /* Reads the locked keys and some others through the cache, beside the plain SELECT. */
@@ -331,12 +374,18 @@ is_final(const Tx *tx, int change)
 	return true;
 }
 
-static void
-announce_deletions(const Tx *tx)
+/* From now on others may see what was changed. */
+void
+tx_announce(const Tx *tx)
 {
 	for (int i = 0; i < tx->nchanges; i++)
-		if (STATE_IS_DELETED(tx->states[i]) && is_final(tx, i))
+	{
+		if (!is_final(tx, i))
+			continue;
+		raise_to(&shared->committing[tx->table][tx->changed[i]], tx->states[i]);
+		if (STATE_IS_DELETED(tx->states[i]))
 			raise_to(&shared->deleting[tx->table][tx->changed[i]], tx->states[i]);
+	}
 }
 
 /* Lets others change these keys. */
@@ -347,9 +396,9 @@ tx_release(Tx *tx)
 		session_run(tx->session, "SELECT pg_advisory_unlock_all()");
 }
 
-/* Tells the changes if they happened. */
-static bool
-finish(Tx *tx, bool happened)
+/* Tells the changes if they happened, and lets the keys go. */
+bool
+tx_finish(Tx *tx, bool happened)
 {
 	for (int i = 0; i < tx->nchanges && happened; i++)
 		raise_to(&shared->known[tx->table][tx->changed[i]], tx->states[i]);
@@ -363,9 +412,9 @@ tx_commit(Tx *tx)
 {
 	bool		happened;
 
-	announce_deletions(tx);
+	tx_announce(tx);
 	happened = session_end(tx->session, "COMMIT");
-	return finish(tx, happened);
+	return tx_finish(tx, happened);
 }
 
 /* Two-phase commit. */
@@ -375,17 +424,19 @@ tx_commit_prepared(Tx *tx, const char *name)
 	char		prepare[64];
 	bool		happened;
 
-	announce_deletions(tx);
 	snprintf(prepare, sizeof(prepare), "PREPARE TRANSACTION '%s'", name);
 	happened = session_end(tx->session, prepare);
 	if (happened)
+	{
+		tx_announce(tx);
 		session_run(tx->session, "COMMIT PREPARED '%s'", name);
-	return finish(tx, happened);
+	}
+	return tx_finish(tx, happened);
 }
 
 bool
 tx_rollback(Tx *tx)
 {
 	tx->nchanges = 0;
-	return finish(tx, session_end(tx->session, "ROLLBACK"));
+	return tx_finish(tx, session_end(tx->session, "ROLLBACK"));
 }

@@ -27,6 +27,14 @@ extern void tx_begin_group(Tx *tx, Session *s, Level level, int table, int group
 extern void tx_begin_all(Tx *tx, Session *s, Level level, int table);
 extern void tx_begin_unlocked(Tx *tx, Session *s, Level level, int table);
 
+/* The same locks, for changes that the endpoint makes; false if they were refused */
+extern bool tx_lock_some(Tx *tx, Session *s, int table, int nkeys);
+extern bool tx_lock_group(Tx *tx, Session *s, int table, int group);
+extern void tx_note(Tx *tx, int key, State state);
+extern void tx_note_all(Tx *tx, State state);
+extern void tx_announce(const Tx *tx);
+extern bool tx_finish(Tx *tx, bool happened);
+
 /* Several transactions under one set of locks */
 extern void tx_begin_again(Tx *tx, Level level);
 extern void tx_release(Tx *tx);

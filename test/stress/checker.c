@@ -4,7 +4,8 @@
  *		stale.  README.md explains what is checked and how to read a report.
  *
  * The parent makes the tables, starts one process for each reader and writer
- * and one keeper, waits, and reports.
+ * and one keeper, waits, and reports.  Given the port of an endpoint, there are
+ * readers and writers that use it beside those that use SQL.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 
 #include "change.h"
 #include "roles.h"
+#include "twins.h"
 
 #define MAX_PROCESSES	64
 
@@ -25,8 +27,8 @@ typedef struct Options
 	double		seconds;
 	int			readers;
 	int			writers;
-	uint64_t	seed;
-	int			enough;
+	int			resp_readers;
+	int			resp_writers;
 	const char *conninfo;
 } Options;
 
@@ -77,7 +79,7 @@ make_table(Session *s, int number)
 	session_run(s, "CREATE TABLE %s (%s, %s, PRIMARY KEY (%s)) WITH (fillfactor = 70)",
 				table->name, table->definition, body, table->columns);
 	session_run(s, "ALTER TABLE %s ALTER note SET STORAGE EXTERNAL", table->name);
-	session_run(s, "SELECT local_cache.attach_table('%s')", table->name);
+	session_run(s, "SELECT local_cache.attach_table('%s', writable => true)", table->name);
 	tx_begin_all(&tx, s, READ_COMMITTED, number);
 	tx_put_all(&tx);
 	tx_commit(&tx);
@@ -88,6 +90,10 @@ set_up(Session *s)
 {
 	session_run(s, "CREATE EXTENSION IF NOT EXISTS pg_local_cache");
 	session_run(s, "CREATE SCHEMA stress");
+	/* whom clients of the endpoint act as */
+	session_run(s, "CREATE ROLE stress_client");
+	session_run(s, "GRANT USAGE ON SCHEMA stress TO stress_client");
+	session_run(s, "ALTER DEFAULT PRIVILEGES IN SCHEMA stress GRANT ALL ON TABLES TO stress_client");
 	session_run(s, "CREATE TYPE stress.mood AS ENUM ('calm', 'loud')");
 	for (int table = 0; table < TABLES; table++)
 		make_table(s, table);
@@ -95,6 +101,7 @@ set_up(Session *s)
 	session_run(s, "INSERT INTO stress.skew SELECT id, 0 FROM generate_series(0, %d) id",
 				2 * MAX_PROCESSES);
 	session_run(s, "SELECT local_cache.attach_table('stress.skew')");
+	twins_create(s);
 	session_run(s, "SET allow_in_place_tablespaces = on");
 	session_run(s, "CREATE TABLESPACE stress_elsewhere LOCATION ''");
 }
@@ -111,6 +118,27 @@ read_cache_counts(Session *s)
 	counts.verify_failures = strtoull(PQgetvalue(result, 0, 2), NULL, 10);
 	PQclear(result);
 	return counts;
+}
+
+/* Waits until all workers of the endpoint are there; false if they do not come. */
+static bool
+workers_are_back(Session *s)
+{
+	struct timespec pause = {0, 100000000};
+	double		deadline = now() + 20;
+	bool		back = shared->port == 0;
+
+	while (!back && now() < deadline)
+	{
+		PGresult   *result = session_query(s, "SELECT bool_and(w ->> 'status' = 'serving') FROM"
+										   " jsonb_array_elements(local_cache.health() #> '{endpoint,workers}') w");
+
+		back = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
+		PQclear(result);
+		if (!back)
+			nanosleep(&pause, NULL);
+	}
+	return back;
 }
 
 /* Processes */
@@ -141,6 +169,12 @@ start_all(const Options *options)
 		start(options, "reader", i, n++, reader_run);
 	for (int i = 1; i <= options->writers; i++)
 		start(options, "writer", i, n++, writer_run);
+	for (int i = 1; i <= options->resp_readers; i++)
+		start(options, "RESP reader", i, n++, resp_reader_run);
+	for (int i = 1; i <= options->resp_writers; i++)
+		start(options, "RESP writer", i, n++, resp_writer_run);
+	if (shared->port != 0)
+		start(options, "twins", 1, n++, twins_run);
 	start(options, "keeper", 1, n++, keeper_run);
 	return n;
 }
@@ -166,12 +200,19 @@ wait_for_all(int n)
 
 /* The report */
 
+/* Those of the endpoint come last, and only count if there is one. */
+static int
+kinds(void)
+{
+	return shared->port != 0 ? NKINDS : FIRST_RESP_KIND;
+}
+
 static void
 report_kinds(void)
 {
-	for (int kind = 0; kind < NKINDS; kind++)
+	for (int kind = 0; kind < kinds(); kind++)
 		printf("  %-22s %9lu%s", kind_names[kind], (uint64_t) shared->counts[kind],
-			   kind % 2 == 1 || kind == NKINDS - 1 ? "\n" : "    ");
+			   kind % 2 == 1 || kind == kinds() - 1 ? "\n" : "    ");
 }
 
 /* Prints the reason if a condition of success does not hold. */
@@ -188,7 +229,7 @@ all_kinds_happened(void)
 {
 	bool		all = true;
 
-	for (int kind = 0; kind < NKINDS; kind++)
+	for (int kind = 0; kind < kinds(); kind++)
 		if (shared->counts[kind] == 0)
 		{
 			printf("FAIL: \"%s\" never happened\n", kind_names[kind]);
@@ -198,10 +239,11 @@ all_kinds_happened(void)
 }
 
 static bool
-judge(int failed, const CacheCounts *counts)
+judge(int failed, bool workers, const CacheCounts *counts)
 {
 	bool		passed = true;
 
+	passed &= expect(workers, "a worker of the endpoint did not come back");
 	passed &= expect(shared->mismatches == 0, "there were mismatches");
 	passed &= expect(counts->verify_failures == 0, "the cache's own verification failed");
 	passed &= expect(failed == 0, "a process of the checker ended with an error");
@@ -216,7 +258,8 @@ judge(int failed, const CacheCounts *counts)
 }
 
 static bool
-report(const Options *options, int failed, const CacheCounts *before, const CacheCounts *after)
+report(const Options *options, int failed, bool workers, const CacheCounts *before,
+	   const CacheCounts *after)
 {
 	uint64_t	checked = shared->checked;
 	double		seconds = now() - shared->started;
@@ -226,8 +269,9 @@ report(const Options *options, int failed, const CacheCounts *before, const Cach
 		after->verify_failures - before->verify_failures
 	};
 
-	printf("consistency: %.1f s, %d readers, %d writers, 1 keeper, seed %lu\n",
-		   seconds, options->readers, options->writers, options->seed);
+	printf("consistency: %.1f s, %d readers, %d writers, 1 keeper, %d readers and %d writers over RESP, seed %lu\n",
+		   seconds, options->readers, options->writers, options->resp_readers, options->resp_writers,
+		   shared->seed);
 	report_kinds();
 	printf("checked reads    %lu (%.0f a second)\n", checked, (double) checked / seconds);
 	printf("cache hits       %lu (%.1f %%)\n", counts.hits,
@@ -238,7 +282,7 @@ report(const Options *options, int failed, const CacheCounts *before, const Cach
 	if (shared->mismatches > 0)
 		printf(", the first after %.2f s: %s", shared->first_at, shared->first);
 	printf("\n");
-	if (!judge(failed, &counts))
+	if (!judge(failed, workers, &counts))
 		return false;
 	printf("PASS\n");
 	return true;
@@ -253,8 +297,12 @@ usage(FILE *file)
 			"Usage: checker [options] CONNINFO\n"
 			"Checks pg_local_cache in an empty database, as superuser.\n"
 			"  --seconds N   how long (default 10)\n"
-			"  --readers N   processes that read (default 2)\n"
-			"  --writers N   processes that write (default 4)\n"
+			"  --readers N   processes that read by SQL (default 2)\n"
+			"  --writers N   processes that write by SQL (default 4)\n"
+			"  --port N      of the endpoint, with two workers (default: none is used)\n"
+			"  --resp-readers N   processes that read over RESP (default 2)\n"
+			"  --resp-writers N   processes that write over RESP (default 2)\n"
+			"  --only-resp   judge only what was read over RESP\n"
 			"  --seed N      what is done follows from it (default: the time)\n"
 			"  --enough N    stop after so many mismatches (default 10)\n");
 }
@@ -281,32 +329,49 @@ parse_options(int argc, char **argv)
 		{"seconds", required_argument, NULL, 's'},
 		{"readers", required_argument, NULL, 'r'},
 		{"writers", required_argument, NULL, 'w'},
+		{"port", required_argument, NULL, 'p'},
+		{"resp-readers", required_argument, NULL, 'R'},
+		{"resp-writers", required_argument, NULL, 'W'},
+		{"only-resp", no_argument, NULL, 'o'},
 		{"seed", required_argument, NULL, 'S'},
 		{"enough", required_argument, NULL, 'e'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0}
 	};
-	Options		options = {10, 2, 4, (uint64_t) time(NULL), 10, NULL};
+	Options		options = {10, 2, 4, 2, 2, NULL};
 	int			c;
-	int			index;
 
-	while ((c = getopt_long(argc, argv, "", known, &index)) != -1)
+	shared->seed = (uint64_t) time(NULL);
+	shared->enough = 10;
+	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
 		switch (c)
 		{
 			case 's':
 				options.seconds = (double) number("seconds", optarg, 1, 86400);
 				break;
 			case 'r':
-				options.readers = (int) number("readers", optarg, 1, MAX_PROCESSES / 2);
+				options.readers = (int) number("readers", optarg, 1, MAX_PROCESSES / 4);
 				break;
 			case 'w':
-				options.writers = (int) number("writers", optarg, 1, MAX_PROCESSES / 2 - 1);
+				options.writers = (int) number("writers", optarg, 1, MAX_PROCESSES / 4);
+				break;
+			case 'p':
+				shared->port = (int) number("port", optarg, 1, 65535);
+				break;
+			case 'R':
+				options.resp_readers = (int) number("resp-readers", optarg, 1, MAX_PROCESSES / 4);
+				break;
+			case 'W':
+				options.resp_writers = (int) number("resp-writers", optarg, 1, MAX_PROCESSES / 4 - 1);
+				break;
+			case 'o':
+				shared->only_resp = true;
 				break;
 			case 'S':
-				options.seed = (uint64_t) number("seed", optarg, 0, 1000000000000);
+				shared->seed = (uint64_t) number("seed", optarg, 0, 1000000000000);
 				break;
 			case 'e':
-				options.enough = (int) number("enough", optarg, 1, 1000000);
+				shared->enough = (int) number("enough", optarg, 1, 1000000);
 				break;
 			case 'h':
 				usage(stdout);
@@ -321,21 +386,25 @@ parse_options(int argc, char **argv)
 		exit(2);
 	}
 	options.conninfo = argv[optind];
+	if (shared->port == 0)
+		options.resp_readers = options.resp_writers = 0;
 	return options;
 }
 
 int
 main(int argc, char **argv)
 {
-	Options		options = parse_options(argc, argv);
+	Options		options;
 	Session		s;
 	CacheCounts before;
 	CacheCounts after;
+	bool		workers;
 	int			failed;
 
 	shared_create();
-	shared->seed = options.seed;
-	shared->enough = options.enough;
+	options = parse_options(argc, argv);
+	/* a write to a worker that is gone is an error, not a signal */
+	signal(SIGPIPE, SIG_IGN);
 	session_open(&s, options.conninfo, "checker", 1, MAX_PROCESSES);
 	set_up(&s);
 	before = read_cache_counts(&s);
@@ -345,7 +414,8 @@ main(int argc, char **argv)
 	fflush(NULL);
 	failed = wait_for_all(start_all(&options));
 
+	workers = workers_are_back(&s);
 	after = read_cache_counts(&s);
 	PQfinish(s.conn);
-	return report(&options, failed, &before, &after) ? 0 : 1;
+	return report(&options, failed, workers, &before, &after) ? 0 : 1;
 }

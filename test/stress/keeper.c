@@ -1,14 +1,17 @@
 /*
  * keeper.c
- *		What an administrator does: VACUUM, rewrites, ALTER TABLE, ALTER TYPE.
+ *		What an administrator does: VACUUM, rewrites, ALTER TABLE, ALTER TYPE, and
+ *		the end of a worker.
  *
  * One process does it, so it knows the names of the columns and labels that
  * come and go.  No writer ever mentions them.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "change.h"
-#include "question.h"
+#include "resp_read.h"
 #include "roles.h"
 
 /* A table may have had 1600 columns in its life: after these no more are added. */
@@ -115,7 +118,17 @@ vacuum(Session *s, const char *options, int table)
 	return session_end(s, NULL);
 }
 
-/* Reads a whole table through the cache: as text, and as rows. */
+static void
+read_all_over_resp(Session *s, Question *q)
+{
+	Resp	   *resp = shared->port != 0 ? resp_choose(s) : NULL;
+
+	q->function = RESP_MGET;
+	if (resp != NULL)
+		resp_ask(s, resp, q, 1);
+}
+
+/* Reads a whole table through the cache: as text, as rows, and over RESP. */
 static void
 read_all(Session *s, int table)
 {
@@ -130,6 +143,7 @@ read_all(Session *s, int table)
 		question_ask(s, &q);
 	}
 	session_end(s, NULL);
+	read_all_over_resp(s, &q);
 }
 
 /*
@@ -232,6 +246,48 @@ roll_back(Session *s, int table)
 	return tx_rollback(&tx);
 }
 
+/* Any worker's process id; 0 if there is none right now. */
+static int
+choose_worker(Session *s)
+{
+	PGresult   *result = session_query(s, "SELECT pid FROM pg_stat_activity WHERE backend_type ~ '^pg_local_cache'"
+									   " ORDER BY random() LIMIT 1");
+	int			pid = PQntuples(result) > 0 ? atoi(PQgetvalue(result, 0, 0)) : 0;
+
+	PQclear(result);
+	return pid;
+}
+
+/* Ends a worker.  The server starts it again; whether all are there at the end is seen by the parent. */
+static bool
+end_worker(Session *s)
+{
+	int			worker = choose_worker(s);
+	PGresult   *result;
+	char		sql[64];
+
+	if (worker == 0 || shared->nended == MAX_ENDED)
+		return false;
+	shared->ended[shared->nended] = worker;
+	shared->nended++;
+	snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d, 20000)", worker);
+	result = session_query(s, sql);
+	if (strcmp(PQgetvalue(result, 0, 0), "t") != 0)
+		fail(s->name, "worker %d does not end", worker);
+	PQclear(result);
+	return true;
+}
+
+static bool
+cancel_worker(Session *s)
+{
+	int			worker = choose_worker(s);
+
+	if (worker != 0)
+		session_run(s, "SELECT pg_cancel_backend(%d)", worker);
+	return worker != 0;
+}
+
 static bool
 work(Session *s, Kind kind, int table)
 {
@@ -251,19 +307,28 @@ work(Session *s, Kind kind, int table)
 			return reindex(s, table);
 		case KIND_RENAME_LABEL:
 			return rename_labels(s);
+		case KIND_END_WORKER:
+			return end_worker(s);
+		case KIND_CANCEL_WORKER:
+			return cancel_worker(s);
 		default:
 			return roll_back(s, table);
 	}
 }
 
-/* One turn of the year; ADD_COLUMN stands for the next step of the column. */
+/*
+ * One turn of the year; ADD_COLUMN stands for the next step of the column.  What
+ * stands at the end needs an endpoint.
+ */
 static const int year[] = {
 	KIND_VACUUM, KIND_VACUUM, KIND_FREEZE, KIND_VACUUM_FULL, KIND_CLUSTER, KIND_TABLESPACE,
 	KIND_REINDEX, KIND_DDL_ROLLBACK, KIND_RENAME_LABEL, KIND_RENAME_LABEL, KIND_RENAME_LABEL,
-	KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN
+	KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN, KIND_ADD_COLUMN,
+	KIND_END_WORKER, KIND_CANCEL_WORKER, KIND_CANCEL_WORKER
 };
 
 #define YEAR ((int) (sizeof(year) / sizeof(year[0])))
+#define RESP_WORKS 3
 
 /* Does it until it is not refused. */
 static void
@@ -293,14 +358,15 @@ void
 keeper_run(Session *s)
 {
 	int			order[YEAR];
+	int			works = shared->port != 0 ? YEAR : YEAR - RESP_WORKS;
 
 	question_prepare_all(s);
-	for (int i = 0; i < YEAR; i++)
+	for (int i = 0; i < works; i++)
 		order[i] = year[i];
 	for (int column_table = 0; running(); column_table = (column_table + 1) % TABLES)
 	{
-		rng_shuffle(&s->rng, order, YEAR);
-		for (int i = 0; i < YEAR && running(); i++)
+		rng_shuffle(&s->rng, order, works);
+		for (int i = 0; i < works && running(); i++)
 			work_once(s, order[i], order[i] == KIND_ADD_COLUMN ? column_table
 					  : rng_below(&s->rng, TABLES));
 	}

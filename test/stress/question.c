@@ -23,10 +23,14 @@ const char *const function_names[FUNCTIONS] = {
 	[MGET] = "mget",
 	[MGET_JSON] = "mget_json",
 	[MGET_ROWS] = "mget_rows",
-	[MGET_ALONE] = "mget alone"
+	[MGET_ALONE] = "mget alone",
+	[RESP_GET] = "GET",
+	[RESP_HGETALL] = "HGETALL",
+	[RESP_MGET] = "MGET",
+	[RESP_EXEC] = "EXEC"
 };
 
-static const Kind function_kinds[FUNCTIONS] = {
+static const Kind function_kinds[SQL_FUNCTIONS] = {
 	[MGET] = KIND_MGET,
 	[MGET_JSON] = KIND_MGET_JSON,
 	[MGET_ROWS] = KIND_MGET_ROWS,
@@ -38,6 +42,54 @@ static const Kind level_kinds[LEVELS] = {
 	[REPEATABLE_READ] = KIND_REPEATABLE_READ,
 	[SERIALIZABLE] = KIND_SERIALIZABLE
 };
+
+/* How long a batch is: mostly long ones, so that many keys are checked. */
+static int
+choose_size(Rng *rng)
+{
+	switch (rng_below(rng, 4))
+	{
+		case 0:
+			return 1;
+		case 1:
+			return 2 + rng_below(rng, 15);
+		default:
+			return 64 + rng_below(rng, 33);
+	}
+}
+
+static int
+choose_key(Rng *rng, int table)
+{
+	if (rng_one_in(rng, 40))
+		return KEYS + rng_below(rng, MISSING_KEYS);
+	/* a NULL component of a key of several columns is an error */
+	if (rng_one_in(rng, 60) && tables[table].ncolumns == 1)
+		return NULL_KEY;
+	return rng_below(rng, KEYS);
+}
+
+/* Of any table. */
+void
+question_choose(Rng *rng, Question *q, Function function)
+{
+	q->function = function;
+	q->prepared = !rng_one_in(rng, 8);
+	q->own = false;
+	q->table = rng_below(rng, TABLES);
+	q->nkeys = function == RESP_GET || function == RESP_HGETALL ? 1 : choose_size(rng);
+	for (int i = 0; i < q->nkeys; i++)
+		q->keys[i] = choose_key(rng, q->table);
+
+	/* a whole group, to see whether it is torn; rows anywhere in the batch */
+	if (q->nkeys >= GROUP_SIZE && rng_one_in(rng, 2))
+	{
+		int			group = rng_below(rng, GROUPS);
+
+		for (int member = 0; member < GROUP_SIZE; member++)
+			q->keys[member * q->nkeys / GROUP_SIZE] = group_key(group, member);
+	}
+}
 
 /* Adds the expression of what was got. */
 static void
@@ -100,7 +152,7 @@ make_name(char *name, size_t size, Function function, int table)
 void
 question_prepare_all(Session *s)
 {
-	for (int function = 0; function < FUNCTIONS; function++)
+	for (int function = 0; function < SQL_FUNCTIONS; function++)
 		for (int table = 0; table < TABLES; table++)
 		{
 			Text		sql;
@@ -153,6 +205,18 @@ send_question(Session *s, const Question *q)
 	}
 }
 
+static void
+take_answer(Answer *answer, const PGresult *result)
+{
+	answer->nrows = PQntuples(result) <= MAX_ASKED ? PQntuples(result) : MAX_ASKED;
+	answer->compared = PQnfields(result) == 2;
+	for (int i = 0; i < answer->nrows; i++)
+	{
+		answer->got[i] = PQgetisnull(result, i, 0) ? NULL : PQgetvalue(result, i, 0);
+		answer->want[i] = !answer->compared || PQgetisnull(result, i, 1) ? NULL : PQgetvalue(result, i, 1);
+	}
+}
+
 /*
  * Notes what the answer must not be behind, asks, and checks.
  *
@@ -166,7 +230,8 @@ question_ask(Session *s, const Question *q)
 {
 	uint64_t	label_of_transaction = s->floor.label;
 	uint64_t	label;
-	PGresult   *answer;
+	PGresult   *result;
+	Answer		answer;
 
 	if (s->level == READ_COMMITTED)
 	{
@@ -176,11 +241,12 @@ question_ask(Session *s, const Question *q)
 	}
 	label = shared->label_done;
 
-	answer = send_question(s, q);
-	if (answer == NULL)
+	result = send_question(s, q);
+	if (result == NULL)
 		return;
-	answer_check(s, q, label, answer);
-	PQclear(answer);
+	take_answer(&answer, result);
+	answer_check(s, q, label, &answer);
+	PQclear(result);
 	count(q->own ? KIND_OWN_READ : function_kinds[q->function]);
 	if (!q->own)
 		count(level_kinds[s->level]);

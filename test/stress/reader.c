@@ -6,59 +6,12 @@
 #include "question.h"
 #include "roles.h"
 
-/* How long a batch is: mostly long ones, so that many keys are checked. */
-static int
-choose_size(Rng *rng)
-{
-	switch (rng_below(rng, 4))
-	{
-		case 0:
-			return 1;
-		case 1:
-			return 2 + rng_below(rng, 15);
-		default:
-			return 64 + rng_below(rng, 33);
-	}
-}
-
-static int
-choose_key(Rng *rng, int table)
-{
-	if (rng_one_in(rng, 40))
-		return KEYS + rng_below(rng, MISSING_KEYS);
-	/* a NULL component of a key of several columns is an error */
-	if (rng_one_in(rng, 60) && tables[table].ncolumns == 1)
-		return NULL_KEY;
-	return rng_below(rng, KEYS);
-}
-
-static void
-choose_question(Rng *rng, Question *q)
-{
-	q->function = rng_below(rng, FUNCTIONS);
-	q->prepared = !rng_one_in(rng, 8);
-	q->own = false;
-	q->table = rng_below(rng, TABLES);
-	q->nkeys = choose_size(rng);
-	for (int i = 0; i < q->nkeys; i++)
-		q->keys[i] = choose_key(rng, q->table);
-
-	/* a whole group, to see whether it is torn; rows anywhere in the batch */
-	if (q->nkeys >= GROUP_SIZE && rng_one_in(rng, 2))
-	{
-		int			group = rng_below(rng, GROUPS);
-
-		for (int member = 0; member < GROUP_SIZE; member++)
-			q->keys[member * q->nkeys / GROUP_SIZE] = group_key(group, member);
-	}
-}
-
 static void
 ask_something(Session *s)
 {
 	Question	q;
 
-	choose_question(&s->rng, &q);
+	question_choose(&s->rng, &q, rng_below(&s->rng, SQL_FUNCTIONS));
 	question_ask(s, &q);
 }
 

@@ -10,6 +10,9 @@
 extern void reader_run(Session *s);
 extern void writer_run(Session *s);
 extern void keeper_run(Session *s);
+extern void resp_reader_run(Session *s);
+extern void resp_writer_run(Session *s);
+extern void twins_run(Session *s);
 
 /* skew.c */
 extern bool skew_try(Session *s);

@@ -4,8 +4,8 @@
 #   ./run.sh [--root DIR] [options of the checker: see ./checker --help]
 #
 # PGVERSION or PG_CONFIG chooses the server, in which pg_local_cache must be installed.  With --root it is the private
-# copy of that server below DIR, as teeth.sh makes.  The server lives in a temporary folder, listens on a socket in
-# there only, and does not run as root.
+# copy of that server below DIR, as teeth.sh makes.  The server lives in a temporary folder and does not run as root.
+# It listens on a socket in there; its endpoint, on a free port of 127.0.0.1.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -22,13 +22,20 @@ main() {
     choose_server
     make --silent -C "$SOURCE/test/stress" PG_CONFIG="$PG_CONFIG" checker
 
+    PORT=$(free_port)
     DIR=$(mktemp -d "${TMPDIR:-/tmp}/plc-stress.XXXXXX")
     trap 'stop_servers "$DIR"; rm -rf "$DIR"' EXIT
     own "$DIR"
     start_server "$root$("$PG_CONFIG" --bindir)"
-    "$SOURCE/test/stress/checker" "$@" "host=$DIR user=postgres dbname=postgres" || status=$?
+    "$SOURCE/test/stress/checker" --port "$PORT" "$@" "host=$DIR user=postgres dbname=postgres" || status=$?
     check_log || status=1
+    [ "$status" = 0 ] || { say "---- the server's log ends:" && tail -n 20 server.log; }
     return "$status"
+}
+
+# Free now; two workers are going to share it.
+free_port() {
+    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1)->sockport'
 }
 
 # start_server BINDIR
@@ -48,6 +55,10 @@ unix_socket_directories = '$DIR'
 shared_preload_libraries = 'pg_local_cache'
 pg_local_cache.memory = '16MB'
 pg_local_cache.verify = 0.05
+pg_local_cache.port = $PORT
+pg_local_cache.listen_addresses = '127.0.0.1'
+pg_local_cache.workers = 2
+pg_local_cache.role = 'stress_client'
 max_prepared_transactions = 32
 deadlock_timeout = '100ms'
 autovacuum_naptime = '1s'

@@ -200,6 +200,8 @@ session_open(Session *s, const char *conninfo, const char *role, int number, int
 	PQsetErrorVerbosity(s->conn, PQERRORS_TERSE);
 	session_run(s, "SET application_name = '%s'", s->name);
 	session_run(s, "SET client_min_messages = error");
+	/* sequential scans are given a cost for which each statement would be compiled */
+	session_run(s, "SET jit = off");
 	/* no wait may last for ever: these are far beyond what a run needs */
 	session_run(s, "SET lock_timeout = '5s'");
 	session_run(s, "SET statement_timeout = '60s'");

@@ -17,6 +17,7 @@ Shared	   *shared;
 const char *const kind_names[NKINDS] = {
 #define X(id, name) [KIND_##id] = name,
 	KINDS(X)
+	RESP_KINDS(X)
 #undef X
 };
 

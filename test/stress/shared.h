@@ -12,7 +12,10 @@
 
 #include "table.h"
 
-/* Everything that must happen in a run at least once, with its name in the report. */
+/*
+ * Everything that must happen in a run at least once, with its name in the
+ * report; the second list only if there is an endpoint.
+ */
 #define KINDS(X) \
 	X(READ_COMMITTED, "read committed") \
 	X(REPEATABLE_READ, "repeatable read") \
@@ -49,13 +52,35 @@
 	X(RENAME_LABEL, "rename enum label") \
 	X(DDL_ROLLBACK, "ddl rolled back")
 
+#define RESP_KINDS(X) \
+	X(GET, "GET") \
+	X(RESP_MGET, "MGET") \
+	X(HGETALL, "HGETALL") \
+	X(EXEC, "EXEC") \
+	X(SET, "SET, then GET") \
+	X(SET_IF, "SET NX or XX") \
+	X(HSET, "HSET") \
+	X(DEL, "DEL") \
+	X(MSET, "MSET or DEL together") \
+	X(EXEC_WRITE, "EXEC with writes") \
+	X(TWINS, "two tables at once") \
+	X(TWINS_READ, "two tables read") \
+	X(RECONNECT, "reconnected") \
+	X(WORKERS, "two workers at once") \
+	X(CANCEL_WORKER, "worker interrupted") \
+	X(END_WORKER, "worker ended") \
+	X(LOST, "connection lost")
+
 typedef enum Kind
 {
 #define X(id, name) KIND_##id,
 	KINDS(X)
+	RESP_KINDS(X)
 #undef X
 	NKINDS
 } Kind;
+
+#define FIRST_RESP_KIND	KIND_GET
 
 /*
  * What is known of a key: the version that was last committed, times two, and
@@ -69,6 +94,9 @@ typedef uint64_t State;
 #define STATE_DELETED(version)	((State) (version) << 1 | 1)
 #define STATE_IS_DELETED(state)	(((state) & 1) != 0)
 
+/* Workers that the checker has ended, at most */
+#define MAX_ENDED		4096
+
 typedef struct Shared
 {
 	/* set before the processes start */
@@ -76,6 +104,8 @@ typedef struct Shared
 	double		started;		/* seconds, of now() */
 	double		deadline;
 	int			enough;			/* mismatches after which to stop */
+	int			port;			/* of the endpoint, or 0 */
+	bool		only_resp;		/* judge only what was read there */
 
 	/* all below: atomic, sequentially consistent */
 	_Atomic bool stop;
@@ -83,8 +113,18 @@ typedef struct Shared
 
 	/* raised when a commit was acknowledged, and when a row was seen by others */
 	_Atomic State known[TABLES][KEYS];
-	/* raised before the commit of a deletion is sent: from then on it may be seen */
+	/* raised before the commit is sent: from then on it may be seen */
+	_Atomic State committing[TABLES][KEYS];
+	/* the same for deletions alone */
 	_Atomic State deleting[TABLES][KEYS];
+
+	/* the same for the twins' version; see twins.c */
+	_Atomic uint64_t twins_known;
+	_Atomic uint64_t twins_committing;
+
+	/* process ids of workers, noted before they were ended */
+	_Atomic int nended;
+	_Atomic int ended[MAX_ENDED];
 
 	/* TRUNCATE and rewrites, which hide all rows from snapshots that are older */
 	_Atomic uint64_t rewrites_started[TABLES];

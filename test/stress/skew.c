@@ -38,7 +38,7 @@ static void
 begin_and_read(Session *s, int first)
 {
 	session_begin(s, SERIALIZABLE);
-	if (read_sum(s, first) != 0)
+	if (read_sum(s, first) != 0 && !shared->only_resp)
 		mismatch(s, "older than what was known", "  mget, table stress.skew:"
 				 " both rows are 0 and the sum is not\n");
 }
@@ -76,7 +76,7 @@ skew_try(Session *s)
 	set_row(&other, first + 1, 1);
 	committed = session_end(s, "COMMIT");
 	both_committed = session_end(&other, "COMMIT") && committed;
-	if (both_committed)
+	if (both_committed && !shared->only_resp)
 		mismatch(s, "write skew", "  two SERIALIZABLE transactions each read 0 and 0,"
 				 " each set another row to 1, and both committed\n");
 	return committed;

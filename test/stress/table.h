@@ -17,6 +17,7 @@
 #define GROUP_SIZE		4
 #define KEYS			(SINGLE_KEYS + GROUPS * GROUP_SIZE)
 #define MISSING_KEYS	8
+#define MAX_KEY_COLUMNS	2
 #define NULL_KEY		(-1)
 
 /* The table that is truncated. */
@@ -33,6 +34,8 @@ typedef struct Table
 	const char *name;			/* with its schema */
 	const char *columns;		/* of the key */
 	const char *definition;		/* of these columns */
+	const char *names[MAX_KEY_COLUMNS]; /* of these columns, one by one */
+	bool		quoted[MAX_KEY_COLUMNS];	/* text, so in quotes in JSON */
 	const char *array_type;		/* what mget takes */
 	const char *match;			/* row "t" has the key at z.ord of array $1 */
 	int			ncolumns;
@@ -48,6 +51,11 @@ extern void text_add(Text *text, const char *format, ...) __attribute__((format(
 extern void add_key_literals(Text *text, int table, int key);
 extern void add_key_element(Text *text, int table, int key);
 extern void add_key_copied(Text *text, int table, int key);
+extern void add_key_fields(Text *text, int table, int key);
+
+/* The same in ways that the endpoint must take for one */
+#define WIRE_SPELLINGS	4
+extern void add_key_wire(Text *text, int table, int key, const char *database, int spelling);
 
 /* Groups */
 extern int	group_of_key(int key);

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Shows that the checker has teeth: with any one rule of the proof cut out of the extension (src/rules.h) it must find a
-# mismatch, and with none cut out it must pass.
+# Shows that the checker has teeth: with any one rule of the proof or of a turn cut out of the extension (src/rules.h) it
+# must find a mismatch, and with none cut out it must pass.
 #
-#   ./teeth.sh [--seconds N] [--seed N] [RULE ...]
+#   ./teeth.sh [--seconds N] [--seed N] [--only-resp] [RULE ...]
 #
-# --seconds is the longest that one build is tried (default 20).  Each build is installed into a private copy of the
-# server, in a temporary folder; the server's own installation is not touched, nor is the build in the source folder.
+# --seconds is the longest that one build is tried (default 20).  --only-resp wants the mismatch to be seen by a reader of
+# the endpoint.  Each build is installed into a private copy of the server, in a temporary folder; the server's own
+# installation is not touched, nor is the build in the source folder.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../../scripts/lib.sh"
 
 SECONDS_EACH=20
 SEED=$RANDOM
+ONLY_RESP=()
+SQL_RULES=(P7) # a rule of transactions that clients of the endpoint do not have; T4 is its like
 RULES=()
 
 main() {
@@ -38,11 +41,12 @@ parse_options() {
         case $1 in
             --seconds) SECONDS_EACH=${2:?"--seconds wants a number"}; shift 2 ;;
             --seed) SEED=${2:?"--seed wants a number"}; shift 2 ;;
-            -*) die "there is no option \"$1\"" "Usage: ./teeth.sh [--seconds N] [--seed N] [RULE ...]" ;;
+            --only-resp) ONLY_RESP=("$1") SQL_RULES=(); shift ;;
+            -*) die "there is no option \"$1\"" "Usage: ./teeth.sh [--seconds N] [--seed N] [--only-resp] [RULE ...]" ;;
             *) RULES+=("$1"); shift ;;
         esac
     done
-    [ ${#RULES[@]} -gt 0 ] || RULES=(none PROOF P2 P3 P6 P7 P8)
+    [ ${#RULES[@]} -gt 0 ] || RULES=(none PROOF P2 P3 P6 "${SQL_RULES[@]}" P8 T1 T2 T3 T4)
 }
 
 print_line() { printf '%-6s %-5s %-11s %s\n' "$@"; }
@@ -57,7 +61,7 @@ try() {
         wanted=FAIL
     fi
     install_below "$root" "$flags" >"$report" 2>&1 || die "could not build" "$(tail -n 20 "$report")"
-    "$SOURCE/test/stress/run.sh" --root "$root" --seconds "$SECONDS_EACH" --seed "$SEED" --enough 1 \
+    "$SOURCE/test/stress/run.sh" --root "$root" --seconds "$SECONDS_EACH" --seed "$SEED" --enough 1 "${ONLY_RESP[@]}" \
         >"$report" 2>&1 || verdict=FAIL
     rm -rf "$root"
 
