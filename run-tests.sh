@@ -11,10 +11,11 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/scripts/lib.sh"
 
-STEPS=(build install headercheck doccheck unit unit-asan unit-tsan fuzz installcheck tap checker)
+STEPS=(build install headercheck doccheck unit unit-asan unit-tsan fuzz installcheck tap checker clients)
 STEP_LIMIT=600 # seconds; a step that hangs is stopped and has failed
 PASSED=0
 FAILED=0
+SKIPPED=0
 
 main() {
     local step steps
@@ -29,7 +30,7 @@ main() {
     done
     [ "$FAILED" -gt 0 ] || rm -rf "$WORK"
     [ "$FAILED" -eq 0 ] || say "Logs and everything else: $WORK"
-    say "$PASSED passed, $FAILED failed"
+    say "$PASSED passed, $FAILED failed$([ "$SKIPPED" -eq 0 ] || echo ", $SKIPPED skipped")"
     [ "$FAILED" -eq 0 ] && [ "$PASSED" -gt 0 ]
 }
 
@@ -41,7 +42,7 @@ plan() {
         [[ " ${STEPS[*]} " == *" $step "* ]] || die "there is no step \"$step\"" "Steps: ${STEPS[*]}"
     done
     [ $# -gt 0 ] || wanted=" ${STEPS[*]} "
-    case $wanted in *" installcheck "* | *" tap "* | *" checker "* | *" install "*) wanted+="build install " ;; esac
+    case $wanted in *" installcheck "* | *" tap "* | *" checker "* | *" clients "* | *" install "*) wanted+="build install " ;; esac
     for step in "${STEPS[@]}"; do
         [[ $wanted != *" $step "* ]] || echo "$step"
     done
@@ -65,6 +66,7 @@ prepare() {
     choose_server
     install_server perl libipc-run-perl libpq-dev libhiredis-dev gdb
     [[ " ${steps[*]} " != *" fuzz "* ]] || install_fuzzer
+    [[ " ${steps[*]} " != *" clients "* ]] || install_client_tools
     WORK=$(mktemp -d "${TMPDIR:-/tmp}/plc-tests.XXXXXX")
     trap stop_everything EXIT
     mkdir "$WORK/tmp" "$WORK/logs"
@@ -82,6 +84,18 @@ install_fuzzer() {
     install_packages clang
     version=$(clang -dumpversion)
     install_packages "libclang-rt-${version%%.*}-dev"
+}
+
+# What the clients run on, unless it is there in a form of its own.  What Debian offers may be too old for some of them;
+# these are skipped then.
+install_client_tools() {
+    local packages=()
+
+    as_user sh -c 'command -v npm' >/dev/null || packages+=(nodejs npm)
+    as_user sh -c 'command -v go' >/dev/null || packages+=(golang-go)
+    as_user sh -c 'command -v redis-benchmark' >/dev/null || packages+=(redis-tools)
+    as_user python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
+    [ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
 }
 
 stop_everything() {
@@ -104,6 +118,7 @@ run_step() {
     case $step in
         unit* | tap) count_prove "$log" ;;
         installcheck) count_regress "$log" ;;
+        clients) count_clients "$log" ;;
         *) ok=0 ;;
     esac
     judge
@@ -119,13 +134,14 @@ step_command() {
     case $1 in
         build) COMMAND=("${user[@]}" "${make[@]}" --silent --keep-going -j"$(nproc)" all) ;;
         install) if [ "$EUID" -eq 0 ]; then COMMAND=("${make[@]}" install); else COMMAND=(sudo -n "${make[@]}" install); fi ;;
+        clients) COMMAND=("${user[@]}" test/clients/run.sh) ;;
         checker) COMMAND=("${user[@]}" test/stress/run.sh --seconds 10) ;;
         unit-tsan) COMMAND=("${user[@]}" "${fixed[@]}" "${make[@]}" "$1") ;;
         *) COMMAND=("${user[@]}" "${make[@]}" "$1") ;;
     esac
 }
 
-# Counting: the first two set ok and bad of run_step.
+# Counting: the first three set ok and bad of run_step.
 
 # prove's own sums: "Files=2, Tests=31, ..." and "t/a.pl (Wstat: 256 Tests: 3 Failed: 1)"
 count_prove() {
@@ -141,6 +157,12 @@ count_regress() {
         / \.\.\. ok( |$)/ || /^ok [0-9]+ / { ok++ }
         / \.\.\. FAILED/ || /^not ok [0-9]+ / { bad++ }
         END { print ok + 0, bad + 0 }' "$1")
+}
+
+# The last line: "31 passed, 0 failed, 12 skipped".  Who was skipped, and why, is worth a line each.
+count_clients() {
+    read -r ok _ bad _ SKIPPED _ < <(tail -n 1 "$1" | grep -x '[0-9]* passed, [0-9]* failed, [0-9]* skipped' || echo 0 - 0 - 0)
+    grep '^skipped ' "$1" || true
 }
 
 # The seed too, to run it again.
@@ -162,6 +184,9 @@ judge() {
     case $step in
         unit* | tap | installcheck)
             counted="$ok passed, $bad failed"
+            [ $((ok + bad)) -gt 0 ] || status=1 ;;
+        clients)
+            counted="$ok passed, $bad failed, $SKIPPED clients skipped"
             [ $((ok + bad)) -gt 0 ] || status=1 ;;
         checker) counted=$(count_checker "$log") ;;
         fuzz)

@@ -455,11 +455,14 @@ plc_client_line(const PlcClient *client)
 	append_field(&line, "addr", client->address);
 	appendStringInfoString(&line, is_unix ? ":0" : "");
 	append_field(&line, "name", client->name);
-	appendStringInfo(&line, " age=%ld idle=%ld flags=%s%s%s db=0 sub=0 psub=0 multi=%d qbuf=%u obl=%u",
+	appendStringInfo(&line, " age=%ld idle=%ld flags=%s%s%s db=0 sub=0 psub=0 multi=%d qbuf=%u",
 					 seconds_since(client->connected_at, now), seconds_since(last, now),
 					 client->queued >= 0 ? "x" : "", is_unix ? "U" : "",
 					 client->queued < 0 && !is_unix ? "N" : "",
-					 client->queued, client->input, client->output);
+					 client->queued, client->input);
+	/* redis-py 5 wants each of these to be there */
+	appendStringInfo(&line, " qbuf-free=0 argv-mem=0 multi-mem=0 obl=%u oll=0 omem=0 tot-mem=%u",
+					 client->output, client->input + client->output);
 	append_field(&line, "cmd", command != NULL ? command : "NULL");
 	append_field(&line, "user", role != NULL ? role : "");
 	appendStringInfo(&line, " redir=-1 resp=%d", client->protocol);
