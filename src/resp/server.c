@@ -354,6 +354,11 @@ unwatch(void)
 void
 plc_server_watch(void)
 {
+	/* A time limit or a cancel is to cost one of them its reply: recover() runs them one by one. */
+	if (current.requests > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("requests that may take long are not run together")));
 	if (!current.watched && plc_guc_statement_timeout > 0)
 	{
 		enable_timeout_after(STATEMENT_TIMEOUT, plc_guc_statement_timeout);
@@ -454,9 +459,12 @@ run_gets(PlcConn *conn, const PlcLimits *limits, size_t consumed)
 {
 	PlcArg		argv[1 + MAX_GETS];
 	int			n = collect_gets(conn, limits, argv, &consumed);
+	PlcOutcome	outcome;
 
 	take_request(conn, n, consumed, n + 1, argv);
-	if (plc_command_call_gets(&current.request) == PLC_DONE)
+	outcome = plc_command_call_gets(&current.request);
+	unwatch();
+	if (outcome == PLC_DONE)
 		finish_request(conn);
 	else
 		run_singly(conn);
