@@ -28,11 +28,11 @@ my $server = resp_server('limits', conf => q(
 	pg_local_cache.pipeline_limit = 10), sql => q(
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	INSERT INTO items SELECT i, repeat('x', CASE WHEN i > 100 THEN 100000 ELSE 1 END) FROM generate_series(1, 120) i;
-	CREATE TYPE sleeper AS ENUM ('sleeps');
-	CREATE FUNCTION json(sleeper) RETURNS json LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN $$""$$; END';
+	CREATE TYPE sleeper AS ENUM ('sleeps', 'wakes');
+	CREATE FUNCTION json(sleeper) RETURNS json LANGUAGE plpgsql AS $$ BEGIN IF $1 = 'sleeps' THEN PERFORM pg_sleep(3600); END IF; RETURN '""'; END $$;
 	CREATE CAST (sleeper AS json) WITH FUNCTION json(sleeper);
 	CREATE TABLE slow (id int PRIMARY KEY, v sleeper);
-	INSERT INTO slow VALUES (1, 'sleeps');
+	INSERT INTO slow VALUES (1, 'sleeps'), (2, 'wakes');
 	GRANT SELECT ON items, slow TO app;
 	SELECT local_cache.attach_table('items', namespace => 'items'), local_cache.attach_table('slow', namespace => 'slow')));
 my $probe = PlcResp->new($server);
@@ -181,9 +181,11 @@ subtest 'statement_timeout' => sub {
 
 	set('statement_timeout', '100ms');
 	poll_until(sub { $session->say('SHOW pg_local_cache.statement_timeout') eq '100ms' }, 'reload');
-	$client->ask('PING');
 	$client->send(command('GET', 'items:1') . command('GET', 'slow:1') . command('GET', 'items:1'));
 	is(join('', $client->replies(3)), "$small-ERR canceling statement due to statement timeout\r\n$small", 'costs one command its reply');
+	is($client->ask('GET', 'slow:2'), bulk('{"id":2,"v":""}'), 'not one that is quick');
+	$session->say('SELECT pg_sleep(0.2)');
+	like($client->ask('GET', 'slow:1'), qr/canceling statement due to statement timeout/, 'each has its own time, from its own beginning');
 	$client->send(command('MULTI') . command('GET', 'slow:1') . command('EXEC') . command('GET', 'items:1'));
 	like(join('', $client->replies(4)), qr/^\+OK\r\n\+QUEUED\r\n(\*1\r\n)?-[A-Z]+ [^\r\n]*canceling statement due to statement timeout\r\n\Q$small\E\z/, 'in EXEC');
 	set('statement_timeout', 0);
