@@ -109,7 +109,7 @@ subtest 'settings that a reload changes' => sub {
 	poll_until(sub { PlcResp->new($server)->ask('GET', 'items:1') =~ /^-NOPERM / }, 'another role');
 	$server->append_conf('postgresql.conf', q(pg_local_cache.role = 'nobody'));
 	$server->reload;
-	poll_until(sub { PlcResp->new($server)->ask('GET', 'items:1') =~ /^-ERR role "nobody" / }, 'a role that there is not');
+	poll_until(sub { PlcResp->new($server)->ask('GET', 'items:1') =~ /^-NOAUTH role "nobody" / }, 'a role that there is not');
 	poll_until(sub { health($server) =~ /^degraded\|.*role "nobody" of pg_local_cache.role cannot be used/ }, 'health says so');
 	my $said = () = slurp_file($server->logfile) =~ /LOG: .*role "nobody" of pg_local_cache.role cannot be used/g;
 	is($said, 1, 'and the log, once');
@@ -117,7 +117,7 @@ subtest 'settings that a reload changes' => sub {
 	poll_until(sub { health($server) eq 'ok' }, 'when it is made, health is good');
 	is(PlcResp->new($server)->ask('GET', 'items:1'), row('a'), 'and clients are served');
 	$session->say('ALTER ROLE nobody RENAME TO somebody');
-	like(PlcResp->new($server)->ask('GET', 'items:1'), qr/^-ERR role "nobody" /, 'renamed, the next command is refused');
+	like(PlcResp->new($server)->ask('GET', 'items:1'), qr/^-NOAUTH role "nobody" /, 'renamed, the next command is refused');
 	poll_until(sub { health($server) =~ /^degraded/ }, 'and health says so');
 	$server->append_conf('postgresql.conf', q(pg_local_cache.role = 'app'));
 	$server->reload;
