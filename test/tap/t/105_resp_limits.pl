@@ -29,8 +29,8 @@ my $server = resp_server('limits', conf => q(
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	INSERT INTO items SELECT i, repeat('x', CASE WHEN i > 100 THEN 100000 ELSE 1 END) FROM generate_series(1, 120) i;
 	CREATE TYPE sleeper AS ENUM ('sleeps', 'wakes');
-	CREATE FUNCTION json(sleeper) RETURNS json LANGUAGE plpgsql AS $$ BEGIN IF $1 = 'sleeps' THEN PERFORM pg_sleep(3600); END IF; RETURN '""'; END $$;
-	CREATE CAST (sleeper AS json) WITH FUNCTION json(sleeper);
+	CREATE FUNCTION as_json(sleeper) RETURNS json LANGUAGE plpgsql AS $$ BEGIN IF $1 = 'sleeps' THEN PERFORM pg_sleep(3600); END IF; RETURN '""'; END $$;
+	CREATE CAST (sleeper AS json) WITH FUNCTION as_json(sleeper);
 	CREATE TABLE slow (id int PRIMARY KEY, v sleeper);
 	INSERT INTO slow VALUES (1, 'sleeps'), (2, 'wakes');
 	GRANT SELECT ON items, slow TO app;

@@ -13,8 +13,8 @@ my $items = q(
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	INSERT INTO items VALUES (1, 'a');
 	CREATE TYPE sleeper AS ENUM ('sleeps');
-	CREATE FUNCTION json(sleeper) RETURNS json LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN $$""$$; END';
-	CREATE CAST (sleeper AS json) WITH FUNCTION json(sleeper);
+	CREATE FUNCTION as_json(sleeper) RETURNS json LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN $$""$$; END';
+	CREATE CAST (sleeper AS json) WITH FUNCTION as_json(sleeper);
 	CREATE TABLE slow (id int PRIMARY KEY, v sleeper);
 	INSERT INTO slow VALUES (1, 'sleeps');
 	GRANT ALL ON items, slow TO app;
