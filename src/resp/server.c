@@ -265,12 +265,19 @@ drop_client(PlcConn *conn)
 
 /* ---------- one request ---------- */
 
+/* From now on it counts how long it is idle. */
 static void
-note_activity(PlcConn *conn)
+not_idle(PlcConn *conn)
 {
 	conn->active_at = now;
 	dlist_delete(&conn->idle_node);
 	dlist_push_tail(&by_activity, &conn->idle_node);
+}
+
+static void
+note_activity(PlcConn *conn)
+{
+	not_idle(conn);
 	conn->client->last_command_at = now;
 	conn->client->commands += current.requests;
 }
@@ -685,6 +692,11 @@ close_idle(void)
 
 		if (now - conn->active_at < plc_guc_client_idle_timeout * INT64CONST(1000))
 			return;
+		if (conn->place == PLC_CONN_PARKED)
+		{
+			not_idle(conn);		/* it is waiting for us */
+			continue;
+		}
 		plc_worker_count(PLC_ENDPOINT_TIMEOUTS, 1);
 		drop_client(conn);
 	}
