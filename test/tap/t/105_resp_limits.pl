@@ -192,14 +192,18 @@ subtest 'statement_timeout' => sub {
 };
 
 subtest 'client_idle_timeout' => sub {
-	my @idle = map { PlcResp->new($server) } 1 .. 3;
+	my ($waiting, @idle) = map { PlcResp->new($server) } 1 .. 4;
 	my $before = metrics($server)->{client_timeouts};
 
+	$session->say('BEGIN; LOCK TABLE items');
+	$waiting->send(command('GET', 'items:1'));
 	$idle[1]->ask('PING');
 	$idle[2]->send("*2\r\n\$3\r\nG");
 	set('client_idle_timeout', '100ms');
 	is($_->rest, '', 'who says nothing is cut off') foreach @idle;
 	cmp_ok(metrics($server)->{client_timeouts} - $before, '>=', 3, 'they are counted');
+	$session->say('COMMIT');
+	is($waiting->reply, $small, 'who waits for a reply is not idle');
 	set('client_idle_timeout', 0);
 	$probe = poll_until(sub { my $new = PlcResp->new($server); $new->ask('PING') && $session->say('SHOW pg_local_cache.client_idle_timeout') eq '0' && $new }, 'reload');
 	is($probe->ask('PING'), "+PONG\r\n", 'without it, nobody is');
