@@ -139,8 +139,7 @@ plc_identity_review(void)
 {
 	const char *reason = NULL;
 
-	if (state == 0)
-		watch();
+	watch();
 	if (reviewed_state == state && (review_at == 0 || review_at > plc_server_now()))
 		return;
 	plc_turn_begin();

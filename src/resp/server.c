@@ -266,12 +266,19 @@ drop_client(PlcConn *conn)
 
 /* ---------- one request ---------- */
 
+/* From now on it counts how long it is idle. */
 static void
-note_activity(PlcConn *conn)
+not_idle(PlcConn *conn)
 {
 	conn->active_at = now;
 	dlist_delete(&conn->idle_node);
 	dlist_push_tail(&by_activity, &conn->idle_node);
+}
+
+static void
+note_activity(PlcConn *conn)
+{
+	not_idle(conn);
 	conn->client->last_command_at = now;
 	conn->client->commands += current.requests;
 }
@@ -355,6 +362,11 @@ unwatch(void)
 void
 plc_server_watch(void)
 {
+	/* A time limit or a cancel is to cost one of them its reply: recover() runs them one by one. */
+	if (current.requests > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("requests that may take long are not run together")));
 	if (!current.watched && plc_guc_statement_timeout > 0)
 	{
 		enable_timeout_after(STATEMENT_TIMEOUT, plc_guc_statement_timeout);
@@ -455,9 +467,12 @@ run_gets(PlcConn *conn, const PlcLimits *limits, size_t consumed)
 {
 	PlcArg		argv[1 + MAX_GETS];
 	int			n = collect_gets(conn, limits, argv, &consumed);
+	PlcOutcome	outcome;
 
 	take_request(conn, n, consumed, n + 1, argv);
-	if (plc_command_call_gets(&current.request) == PLC_DONE)
+	outcome = plc_command_call_gets(&current.request);
+	unwatch();
+	if (outcome == PLC_DONE)
 		finish_request(conn);
 	else
 		run_singly(conn);
@@ -678,6 +693,11 @@ close_idle(void)
 
 		if (now - conn->active_at < plc_guc_client_idle_timeout * INT64CONST(1000))
 			return;
+		if (conn->place == PLC_CONN_PARKED)
+		{
+			not_idle(conn);		/* it is waiting for us */
+			continue;
+		}
 		plc_worker_count(PLC_ENDPOINT_TIMEOUTS, 1);
 		drop_client(conn);
 	}

@@ -173,7 +173,7 @@ subtest 'keys of others are not there' => sub {
 subtest 'what is no key of the table is an error, which ends nothing' => sub {
 	my @malformed = ('items:', 'items:abc', 'items:{', 'items:{"id":1', 'items:{"id":1}}', 'items:{"id":1} x', 'items:{}', 'items:{"x":1}', 'items:{"id":1,"x":2}', 'items:{"id":1,"id":1}', 'items:{"id":null}',
 		'items:{"id":[1]}', 'items:{"id":{"a":1}}', 'items:{"id":true}', 'items:{id:1}', "items:{'id':1}", 'items:{"id":1,}', 'items:{"id"}', 'items:{"id":}', 'items:{"id":"\x"}', 'items:[1]', 'items:1,2', 'items:x=1',
-		'items:id=', 'items:99999999999999999999', 'items:{"id":99999999999999999999}', 'items:-99999999999999999999', 'items:1.5', 'items:{"id":1.5}', 'items:1 x', "items:1\0", "items:1\0002", 'items:--1', 'items:0x2a',
+		'items:id=', 'items:99999999999999999999', 'items:{"id":99999999999999999999}', 'items:-99999999999999999999', 'items:1.5', 'items:{"id":1.5}', 'items:1 x', "items:1\0", "items:1\0002", 'items:--1',
 		'small:40000', 'CRUD:postgres.public.items:', 'CRUD:postgres.public.items:abc', 'uuids:1', 'uuids:{"u":1}', 'numerics:x', 'times:x', 'days:2026-02-30', 'flags:maybe', 'moods:happy', '{"w":"\u0000"}' =~ s/^/words:/r,
 		'words:{"w":"\ud800"}', "words:\xff", "words:{\"w\":\"\xff\"}", "words:a\0b", 'items:{"id":1' . '0' x 1000 . '}', 'items:' . '9' x 100000);
 

@@ -14,10 +14,12 @@ my $server = resp_server('multi', conf => q(
 	pg_local_cache.output_limit = 1MB), sql => q(
 	CREATE TABLE items (id int PRIMARY KEY, v text CHECK (v <> 'forbidden'));
 	INSERT INTO items SELECT i, 'a' FROM generate_series(1, 100) i;
+	CREATE TABLE more AS TABLE items;
+	ALTER TABLE more ADD PRIMARY KEY (id);
 	CREATE TABLE large (id int PRIMARY KEY, v text);
 	INSERT INTO large VALUES (1, repeat('x', 200000));
-	GRANT ALL ON items, large TO app;
-	SELECT local_cache.attach_table('items', namespace => 'items', writable => true), local_cache.attach_table('large', namespace => 'large')));
+	GRANT ALL ON items, more, large TO app;
+	SELECT local_cache.attach_table('items', namespace => 'items', writable => true), local_cache.attach_table('more', namespace => 'more'), local_cache.attach_table('large', namespace => 'large')));
 my $writer = PlcSession->new($server);
 
 sub row { my ($id, $v) = @_; return bulk(qq({"id":$id,"v":"$v"})) }
@@ -119,28 +121,29 @@ subtest 'a queue has an end' => sub {
 	is($client->ask('GET', 'items:1'), row(1, 'a'), 'the connection lives');
 };
 
-# A worker is stopped where it fetches the second row of two; meanwhile one transaction changes both.
+# A worker is stopped where it fetches the first row of several; meanwhile one transaction changes them all.  The rows are
+# of two tables, of which the turn has none yet.
 subtest 'all reads of an EXEC, and of an MGET, have one snapshot' => sub {
 	plan skip_all => GdbStop::missing() if GdbStop::missing();
 	my ($client, $other) = map { client_on($server, $_) } 1, 2;
 	my %worker = map { $_->{number} => $_->{pid} } resp_workers($server);
+	my @keys = qw(items:1 more:1 items:2 more:2);
+	my $all = sub { my ($v) = @_; return array(map { row($_, $v) } 1, 1, 2, 2) };
 
-	foreach my $case ([ 'EXEC', command('EXEC'), array(row(1, 'old'), row(2, 'old')) ], [ 'MGET', command(qw(MGET items:1 items:2)), array(row(1, 'old'), row(2, 'old')) ])
+	foreach my $what ('EXEC', 'MGET')
 	{
-		my ($what, $request, $expected) = @$case;
-
-		$writer->say(q(UPDATE items SET v = 'old' WHERE id <= 2));
-		$client->ask('GET', 'items:1');
-		queue($client, 'GET items:1', 'GET items:2') if $what eq 'EXEC';
+		$writer->say("UPDATE $_ SET v = 'old' WHERE id <= 2") foreach qw(items more);
+		$writer->say("SELECT local_cache.invalidate('$_')") foreach qw(items more);
+		queue($client, map { "GET $_" } @keys) if $what eq 'EXEC';
 		my $stop = GdbStop->new($worker{1}, 'plc_fetch_row');
 
-		$client->send($request);
+		$client->send($what eq 'EXEC' ? command('EXEC') : command('MGET', @keys));
 		$stop->wait_stopped;
-		$writer->say(q(UPDATE items SET v = 'new' WHERE id <= 2));
-		is($other->ask(qw(MGET items:1 items:2)), array(row(1, 'new'), row(2, 'new')), "others see the new rows");
+		$writer->say(q(BEGIN; UPDATE items SET v = 'new' WHERE id <= 2; UPDATE more SET v = 'new' WHERE id <= 2; COMMIT));
+		is($other->ask('MGET', @keys), $all->('new'), 'others see the new rows');
 		$stop->release;
-		is($client->reply, $expected, "$what answers with the old ones, both");
-		is($client->ask(qw(MGET items:1 items:2)), array(row(1, 'new'), row(2, 'new')), 'then with the new ones');
+		is($client->reply, $all->('old'), "$what answers with the old ones, all of them");
+		is($client->ask('MGET', @keys), $all->('new'), 'then with the new ones');
 	}
 };
 

@@ -13,8 +13,8 @@ my $items = q(
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	INSERT INTO items VALUES (1, 'a');
 	CREATE TYPE sleeper AS ENUM ('sleeps');
-	CREATE FUNCTION json(sleeper) RETURNS json LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN $$""$$; END';
-	CREATE CAST (sleeper AS json) WITH FUNCTION json(sleeper);
+	CREATE FUNCTION as_json(sleeper) RETURNS json LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN $$""$$; END';
+	CREATE CAST (sleeper AS json) WITH FUNCTION as_json(sleeper);
 	CREATE TABLE slow (id int PRIMARY KEY, v sleeper);
 	INSERT INTO slow VALUES (1, 'sleeps');
 	GRANT ALL ON items, slow TO app;
@@ -109,7 +109,7 @@ subtest 'settings that a reload changes' => sub {
 	poll_until(sub { PlcResp->new($server)->ask('GET', 'items:1') =~ /^-NOPERM / }, 'another role');
 	$server->append_conf('postgresql.conf', q(pg_local_cache.role = 'nobody'));
 	$server->reload;
-	poll_until(sub { PlcResp->new($server)->ask('GET', 'items:1') =~ /^-ERR role "nobody" / }, 'a role that there is not');
+	poll_until(sub { PlcResp->new($server)->ask('GET', 'items:1') =~ /^-NOAUTH role "nobody" / }, 'a role that there is not');
 	poll_until(sub { health($server) =~ /^degraded\|.*role "nobody" of pg_local_cache.role cannot be used/ }, 'health says so');
 	my $said = () = slurp_file($server->logfile) =~ /LOG: .*role "nobody" of pg_local_cache.role cannot be used/g;
 	is($said, 1, 'and the log, once');
@@ -117,7 +117,7 @@ subtest 'settings that a reload changes' => sub {
 	poll_until(sub { health($server) eq 'ok' }, 'when it is made, health is good');
 	is(PlcResp->new($server)->ask('GET', 'items:1'), row('a'), 'and clients are served');
 	$session->say('ALTER ROLE nobody RENAME TO somebody');
-	like(PlcResp->new($server)->ask('GET', 'items:1'), qr/^-ERR role "nobody" /, 'renamed, the next command is refused');
+	like(PlcResp->new($server)->ask('GET', 'items:1'), qr/^-NOAUTH role "nobody" /, 'renamed, the next command is refused');
 	poll_until(sub { health($server) =~ /^degraded/ }, 'and health says so');
 	$server->append_conf('postgresql.conf', q(pg_local_cache.role = 'app'));
 	$server->reload;
@@ -223,6 +223,15 @@ subtest 'a database that there is not' => sub {
 	like($client->ask('GET', 'items:1'), qr/^(\$-1|-ERR [^\r\n]*)\r\n\z/, 'nor are there any when it is dropped');
 	$late->safe_psql('App.1', q(CREATE EXTENSION pg_local_cache; SELECT local_cache.attach_table('items', namespace => 'items')));
 	is($client->ask('GET', 'items:1'), row('a'), 'and made again');
+
+	like(($late->psql('postgres', 'DROP DATABASE "App.1"'))[2], qr/is being accessed by other users/, 'H68: the database that is served is not dropped');
+	is($client->ask('GET', 'items:1'), row('a'), 'and served');
+	$late->safe_psql('postgres', 'DROP DATABASE "App.1" WITH (FORCE)');
+	is($client->rest, '', 'but by force, which cuts its clients off');
+	poll_until(sub { health($late) =~ /^degraded\|.*"App\.1"/ }, 'health says so');
+	$late->safe_psql('postgres', 'CREATE DATABASE "App.1"');
+	resp_serves($late);
+	like(PlcResp->new($late)->ask('GET', 'items:1'), qr/^(\$-1|-ERR [^\r\n]*)\r\n\z/, 'a new one of the name is served, and empty');
 	$late->stop;
 };
 
@@ -243,7 +252,7 @@ subtest 'a standby' => sub {
 	$server->backup('base');
 	my $standby = PostgreSQL::Test::Cluster->new('standby');
 	$standby->init_from_backup($server, 'base', has_streaming => 1);
-	$standby->append_conf('postgresql.conf', "pg_local_cache.unix_socket_directory = ''\n" . resp_settings($standby));
+	$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 0\npg_local_cache.unix_socket_directory = ''\n" . resp_settings($standby));
 	$standby->start;
 	resp_serves($standby);
 	my ($client, $other) = map { client_on($standby, $_) } 1, 2;
@@ -258,6 +267,11 @@ subtest 'a standby' => sub {
 	$server->safe_psql('postgres', 'ALTER TABLE items ADD n int; ALTER TABLE items DROP n; VACUUM FULL items');
 	$server->wait_for_catchup('standby');
 	is($_->ask('GET', 'items:1'), row(5), 'DDL, too, which does not wait for idle clients') foreach $client, $other;
+	$client->send(command('GET', 'slow:1') . command('GET', 'items:1'));
+	$standby->poll_query_until('postgres', q(SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'pg_local_cache worker' AND wait_event = 'PgSleep')) or die 'the worker does not sleep';
+	$server->safe_psql('postgres', 'ALTER TABLE slow ADD n int');
+	is(join('', $client->replies(2)), "-ERR canceling statement due to conflict with recovery\r\n" . row(5), 'H71: nor for a busy one for ever, which loses a reply and not the client');
+	$server->wait_for_catchup('standby');
 	is($client->ask(split / /, $_), "-READONLY You can't write against a read only replica.\r\n", $_) foreach 'SET items:1 {}', 'DEL items:1', 'HSET items:1 v x', 'MSET items:1 {}', 'UNLINK items:9';
 	like($client->ask('HELLO'), qr/\$4\r\nrole\r\n\$7\r\nreplica\r\n/, 'HELLO');
 	like($client->get('INFO', 'replication'), qr/^role:slave\r$/m, 'INFO');

@@ -4,6 +4,7 @@ use warnings;
 
 use PlcTest;
 use PlcResp;
+use PlcSession;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -121,6 +122,29 @@ subtest 'QUIT is answered, what follows is not' => sub {
 	$client->send(command('PING') x 1000 . command(qw(GET items:1)));
 	$client->shut;
 	is($client->rest, "+PONG\r\n" x 1000 . bulk($one), 'whoever closes gets the replies to whole commands');
+};
+
+subtest 'whoever ends, and however, gets all replies to what came before, large as they are' => sub {
+	my $text = 'x' x 100000;
+	my $replies = bulk($text) x 100;
+
+	foreach my $case ([ 'a half closed connection', '', '' ], [ 'QUIT', command('QUIT'), "+OK\r\n" ], [ 'a protocol error', "*x\r\n", protocol_error('invalid multibulk length') ])
+	{
+		my ($what, $end, $last) = @$case;
+		my $client = PlcResp->new($server, receive_buffer => 4096);
+
+		$client->send(command('ECHO', $text) x 100 . $end);
+		$client->shut if $end eq '';
+		ok($client->rest eq $replies . $last, $what);
+	}
+
+	my ($client, $session) = (PlcResp->new($server), PlcSession->new($server));
+	$session->say('BEGIN; LOCK TABLE items');
+	$client->send(command(qw(GET items:1)) . command('PING'));
+	$client->shut;
+	poll_until(sub { metrics($server)->{client_parked} > 0 }, 'the request waits');
+	$session->say('COMMIT');
+	is($client->rest, bulk($one) . "+PONG\r\n", 'and so does who has to wait for them');
 };
 
 # Some of each kind.
