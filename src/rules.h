@@ -53,7 +53,7 @@
 #define PLC_RULE_P8		1
 #endif
 
-/* T1: no request is answered in a transaction that began before it was received. */
+/* T1: no request is answered under a snapshot that was taken before it was received. */
 #ifdef PLC_WITHOUT_T1
 #define PLC_RULE_T1		0
 #else

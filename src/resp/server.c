@@ -742,7 +742,7 @@ turn(void)
 		plc_worker_count(PLC_ENDPOINT_TURNS, 1);
 		run_ready();
 	}
-	if (PLC_RULE_T1 || n == 0)
+	if (n == 0 || !plc_turn_rest(now))
 		end_transaction();
 	settle_touched();
 	return n > 0 || !dlist_is_empty(&ready);
@@ -808,6 +808,8 @@ reload(void)
 static void
 heed_server(void)
 {
+	if (InterruptPending || catchupInterruptPending || ConfigReloadPending)
+		end_transaction();		/* the server may be waiting for it */
 	QueryCancelPending = false; /* there is no query to be cancelled now */
 	CHECK_FOR_INTERRUPTS();
 	if (!PostmasterIsAlive())

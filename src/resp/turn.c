@@ -7,6 +7,12 @@
  * all of them were received.  So whatever was committed, and acknowledged to anybody,
  * before a client sent its request is in the snapshot that answers it.
  *
+ * A transaction is dear: beginning and ending one, with the lock of a table, costs more
+ * than a hit.  So a busy worker keeps it for the turns of the next millisecond.  What
+ * makes a new turn see what was committed before it is then done by itself: it takes in
+ * invalidations, and takes a new snapshot.  Locks of tables are held that millisecond
+ * longer, and never while the worker waits.
+ *
  * Rule P2, lock, then snapshot, then look: a request first locks the tables that it
  * names and that the turn does not hold yet.  If it locked any, it takes a new
  * snapshot; else the turn's will do.  A lock is asked for conditionally: a worker that
@@ -39,6 +45,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -54,10 +61,14 @@
 #include "rules.h"
 #include "table/write.h"
 
+/* How long a transaction may go on over turns; who wants to lock a table waits so long. */
+#define LONGEST_US		1000
+
 static struct
 {
 	bool		under_way;
 	bool		sealed;			/* no more tables */
+	bool		resting;		/* between turns; see plc_turn_rest */
 	bool		written;
 	bool		ran_user_code;
 	Oid			role;			/* in whose name */
@@ -106,12 +117,20 @@ start(void)
 	StartTransactionCommand();
 	XactIsoLevel = XACT_READ_COMMITTED;
 	turn.under_way = true;
-	turn.sealed = turn.written = turn.ran_user_code = false;
+	turn.sealed = turn.resting = turn.written = turn.ran_user_code = false;
 	turn.role = InvalidOid;
 	turn.snapshot = NULL;
 	turn.tables = NULL;
 	turn.guc_level = NewGUCNestLevel();
 	plc_table_enter();
+}
+
+/* Goes on with the transaction of the turn before: as good as a new one, see above. */
+static void
+wake(void)
+{
+	AcceptInvalidationMessages();
+	turn.resting = false;
 }
 
 void
@@ -121,6 +140,8 @@ plc_turn_begin(void)
 
 	if (!turn.under_way)
 		start();
+	else if (turn.resting)
+		wake();
 	MemoryContextSwitchTo(caller);
 }
 
@@ -233,6 +254,20 @@ plc_turn_end(void)
 	if (clean)
 		clean_session();
 	MemoryContextSwitchTo(caller);
+}
+
+bool
+plc_turn_rest(TimestampTz now)
+{
+	if (!turn.under_way)
+		return true;
+	if (turn.written || turn.ran_user_code || IsolationUsesXactSnapshot() ||
+		now - GetCurrentTransactionStartTimestamp() >= LONGEST_US)
+		return false;
+	if (PLC_RULE_T1)
+		drop_snapshot();
+	turn.resting = true;
+	return true;
 }
 
 void

@@ -5,6 +5,7 @@
 #ifndef PLC_RESP_TURN_H
 #define PLC_RESP_TURN_H
 
+#include "datatype/timestamp.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
@@ -43,6 +44,13 @@ extern void plc_turn_act_as(Oid role);
 
 /* Commits what is under way, if anything. */
 extern void plc_turn_end(void);
+
+/*
+ * A turn is over that had only to read: its snapshot goes, its counts are told, and
+ * transaction and locks stay for the next turn, if that comes soon.  False if what is
+ * under way has to end now.
+ */
+extern bool plc_turn_rest(TimestampTz now);
 
 /* Rolls back what is under way, if anything; also after an error. */
 extern void plc_turn_abort(void);
