@@ -91,6 +91,20 @@ key_equal(const PlcLog *log, uint64_t place, const unsigned char *key, uint32_t 
 	return difference == 0;
 }
 
+/* Whether the words at item->position are the item of this key; lengths are filled in. */
+static inline bool
+is_item(const PlcLog *log, uint64_t place, PlcRef *item, const void *key, uint32_t key_len)
+{
+	const uint64_t *ring = plc_log_ring(log);
+	uint64_t	hash = plc_word_load(&ring[place]);
+	uint64_t	lengths = plc_word_load(&ring[place + 1]);	/* same unit */
+
+	item->value_len = (uint32_t) lengths;
+	item->value_offset = plc_item_value_offset(key_len);
+	return hash == item->hash && lengths == lengths_word(item->value_len, key_len) &&
+		key_equal(log, wrap(place + PLC_UNIT_WORDS, ring_words(log)), key, key_len);
+}
+
 /*
  * Whether item->position holds the item of this key, whose hash is item->hash.
  * If so the lengths are filled in, and were true when this function returned.
@@ -99,18 +113,33 @@ key_equal(const PlcLog *log, uint64_t place, const unsigned char *key, uint32_t 
 bool
 plc_log_match(const PlcLog *log, PlcRef *item, const void *key, uint32_t key_len)
 {
+	if (!is_item(log, plc_log_word(log, item->position), item, key, key_len))
+		return false;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return plc_log_holds(log, item->position);
+}
+
+/*
+ * The same, and copies the first head_len bytes of the value, whole words of which it
+ * must have as many.
+ */
+bool
+plc_log_match_head(const PlcLog *log, PlcRef *item, const void *key, uint32_t key_len,
+				   void *head, uint32_t head_len)
+{
 	const uint64_t *ring = plc_log_ring(log);
 	uint64_t	words = ring_words(log);
 	uint64_t	place = plc_log_word(log, item->position);
-	uint64_t	hash = plc_word_load(&ring[place]);
-	uint64_t	lengths = plc_word_load(&ring[place + 1]);	/* same unit */
+	uint32_t	i;
 
-	item->value_len = (uint32_t) lengths;
-	item->value_offset = plc_item_value_offset(key_len);
-	if (hash != item->hash || lengths != lengths_word(item->value_len, key_len))
+	if (!is_item(log, place, item, key, key_len) || item->value_len < head_len)
 		return false;
-	if (!key_equal(log, wrap(place + PLC_UNIT_WORDS, words), key, key_len))
-		return false;
+	place = wrap(place + item->value_offset / 8, words);
+	for (i = 0; i < head_len; i += 8)
+	{
+		plc_word_to((unsigned char *) head + i, plc_word_load(&ring[place]));
+		place = wrap(place + 1, words);
+	}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return plc_log_holds(log, item->position);
 }

@@ -246,15 +246,18 @@ plc_store_find(const PlcStore *store, uint64_t hash, const void *key, uint32_t k
 /*
  * The same for a key for which plc_store_prefetch_item has said "true": looks at that
  * item first, and as a rule at no other.  If the key was put again meanwhile, it may
- * find what was there before.
+ * find what was there before.  Reads the first head_len bytes of the value, which are
+ * whole words, in the same go; false if it has not as many.
  */
 bool
-plc_store_find_prefetched(const PlcStore *store, const void *key, uint32_t key_len, PlcRef *ref)
+plc_store_find_prefetched(const PlcStore *store, const void *key, uint32_t key_len, PlcRef *ref,
+						  void *head, uint32_t head_len)
 {
 	const PlcShard *shard = plc_hash_shard_of(store, ref->hash);
 
-	return plc_log_match(&shard->logs[ref->main_log], ref, key, key_len) ||
-		plc_store_find(store, ref->hash, key, key_len, ref);
+	return plc_log_match_head(&shard->logs[ref->main_log], ref, key, key_len, head, head_len) ||
+		(plc_store_find(store, ref->hash, key, key_len, ref) &&
+		 plc_store_read(store, ref, 0, head, head_len));
 }
 
 /*

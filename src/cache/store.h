@@ -69,7 +69,7 @@ extern bool plc_store_prefetch_item(const PlcStore *store, uint64_t hash, PlcRef
 extern bool plc_store_find(const PlcStore *store, uint64_t hash,
 						   const void *key, uint32_t key_len, PlcRef *ref);
 extern bool plc_store_find_prefetched(const PlcStore *store, const void *key, uint32_t key_len,
-									  PlcRef *ref);
+									  PlcRef *ref, void *head, uint32_t head_len);
 extern bool plc_store_read(const PlcStore *store, const PlcRef *ref,
 						   uint32_t offset, void *dst, uint32_t len)
 			__attribute__((warn_unused_result));

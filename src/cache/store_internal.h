@@ -261,6 +261,8 @@ plc_log_ring(const PlcLog *log)
 /* log.c: items in a ring */
 
 extern bool plc_log_match(const PlcLog *log, PlcRef *item, const void *key, uint32_t key_len);
+extern bool plc_log_match_head(const PlcLog *log, PlcRef *item, const void *key, uint32_t key_len,
+							   void *head, uint32_t head_len);
 extern bool plc_log_read(const PlcLog *log, const PlcRef *item,
 						 uint32_t offset, void *dst, uint32_t len);
 extern uint32_t plc_log_key_locked(const PlcLog *log, uint64_t position,

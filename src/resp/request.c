@@ -442,6 +442,35 @@ read_body(PlcParser *parser, const char *bytes, size_t len)
 	return PLC_PARSE_REQUEST;
 }
 
+/*
+ * The usual arguments, as long as they come: whole, of less than a hundred bytes, with
+ * room for them.  Whatever is otherwise is left to read_length and read_body.
+ */
+static inline void
+read_short_arguments(PlcParser *parser, const PlcLimits *limits, const char *bytes, size_t len)
+{
+	const char *at = bytes + parser->position;
+	const char *end = bytes + (len < limits->request ? len : limits->request);
+
+	if (parser->in_bulk || limits->bulk < 100)
+		return;
+	while (parser->argc < parser->expected && parser->argc < parser->room && end - at >= 6)
+	{
+		unsigned	first = (unsigned char) at[1] - (unsigned) '0';
+		unsigned	second = (unsigned char) at[2] - (unsigned) '0';
+		size_t		bulk = second < 10 ? first * 10 + second : first;
+		const char *body = at + (second < 10 ? 5 : 4);
+
+		if (at[0] != '$' || first - 1 >= 9 || body[-2] != '\r' || body[-1] != '\n' ||
+			end - body < (ptrdiff_t) bulk + 2 || body[bulk] != '\r' || body[bulk + 1] != '\n')
+			break;
+		parser->argv[parser->argc].data = (const char *) (uintptr_t) (body - bytes);
+		parser->argv[parser->argc++].len = bulk;
+		at = body + bulk + 2;
+	}
+	parser->position = (size_t) (at - bytes);
+}
+
 static PlcParseResult
 parse_array(PlcParser *parser, const PlcLimits *limits, const char *bytes, size_t len, size_t *consumed)
 {
@@ -453,8 +482,11 @@ parse_array(PlcParser *parser, const PlcLimits *limits, const char *bytes, size_
 		if (result != PLC_PARSE_REQUEST)
 			return result;
 	}
-	while (parser->argc < parser->expected)
+	for (;;)
 	{
+		read_short_arguments(parser, limits, bytes, len);
+		if (parser->argc >= parser->expected)
+			break;
 		if (!parser->in_bulk)
 		{
 			result = read_length(parser, limits, bytes, len);

@@ -459,6 +459,30 @@ take_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
 	return lookup;
 }
 
+/* Are n bytes equal?  A few are compared at once, overlapping in the middle. */
+static inline bool
+equal_bytes(const char *a, const char *b, size_t n)
+{
+	uint64		long_ends[4];
+	uint32		short_ends[4];
+
+	if (n < 4 || n > 16)
+		return memcmp(a, b, n) == 0;
+	if (n < 8)
+	{
+		memcpy(&short_ends[0], a, 4);
+		memcpy(&short_ends[1], a + n - 4, 4);
+		memcpy(&short_ends[2], b, 4);
+		memcpy(&short_ends[3], b + n - 4, 4);
+		return ((short_ends[0] ^ short_ends[2]) | (short_ends[1] ^ short_ends[3])) == 0;
+	}
+	memcpy(&long_ends[0], a, 8);
+	memcpy(&long_ends[1], a + n - 8, 8);
+	memcpy(&long_ends[2], b, 8);
+	memcpy(&long_ends[3], b + n - 8, 8);
+	return ((long_ends[0] ^ long_ends[2]) | (long_ends[1] ^ long_ends[3])) == 0;
+}
+
 /* Does the key name the table of the one before, in the same letters?  Then that is known. */
 static inline bool
 same_table(const PlcArg *arg, const PlcArg *before, const PlcTurnKey *key_before, PlcTurnKey *key)
@@ -468,7 +492,7 @@ same_table(const PlcArg *arg, const PlcArg *before, const PlcTurnKey *key_before
 	if (key_before->table == NULL || plc_names_stale())
 		return false;
 	prefix_len = before->len - key_before->len;
-	if (arg->len < prefix_len || memcmp(arg->data, before->data, prefix_len) != 0)
+	if (arg->len < prefix_len || !equal_bytes(arg->data, before->data, prefix_len))
 		return false;
 	*key = (PlcTurnKey) {key_before->table, arg->data + prefix_len, arg->len - prefix_len};
 	return true;

@@ -471,12 +471,37 @@ plc_wirekey_fields(const char *text, size_t len, const char *single,
 
 /* The short way */
 
+/*
+ * The number that eight digits write; false if they are not all digits.  The first is in
+ * the lowest byte: it is multiplied by ten and the second added, in all four pairs at once;
+ * then two pairs make a number of four digits, and two of these the whole.
+ */
+static inline bool
+eight_digits(const char *at, uint64_t *number)
+{
+	uint64_t	digits = 0;
+
+	for (int i = 0; i < 8; i++)	/* one load, where the machine has the lowest byte first */
+		digits |= (uint64_t) (unsigned char) at[i] << 8 * i;
+	if (((digits & UINT64_C(0xf0f0f0f0f0f0f0f0)) |
+		 ((digits + UINT64_C(0x0606060606060606)) & UINT64_C(0xf0f0f0f0f0f0f0f0)) >> 4) !=
+		UINT64_C(0x3333333333333333))
+		return false;
+	digits -= UINT64_C(0x3030303030303030);
+	digits = digits * 10 + (digits >> 8);
+	digits = (digits & UINT64_C(0x00ff00ff00ff00ff)) * 100 + (digits >> 16 & UINT64_C(0x00ff00ff00ff00ff));
+	digits = (digits & UINT64_C(0x0000ffff0000ffff)) * 10000 + (digits >> 32 & UINT64_C(0x0000ffff0000ffff));
+	*number = digits & UINT64_C(0xffffffff);
+	return true;
+}
+
 /* Reads digits, a minus in front, up to end and nothing else; false if that is not a bigint. */
 static bool
 read_integer(const char *at, const char *end, long long *value)
 {
 	bool		negative = at < end && *at == '-';
 	uint64_t	number = 0;
+	uint64_t	eight;
 
 	at += negative ? 1 : 0;
 	if (at == end)
@@ -485,6 +510,12 @@ read_integer(const char *at, const char *end, long long *value)
 		at++;
 	if (end - at > 19)			/* more might not even fit into number */
 		return false;
+	for (; end - at >= 8; at += 8)
+	{
+		if (!eight_digits(at, &eight))
+			return false;
+		number = number * 100000000 + eight;
+	}
 	for (; at < end; at++)
 	{
 		if (!is_digit(*at))

@@ -47,26 +47,24 @@ prefetch(PlcCandidate *candidates, int n)
 			candidates[i].state = CANDIDATE_PREFETCHED;
 }
 
+/* Finds an item and reads its version. */
 static bool
 find(PlcCandidate *candidate)
 {
 	const PlcKeyBytes *key = &candidate->key;
 
 	if (candidate->state == CANDIDATE_PREFETCHED)
-		return plc_store_find_prefetched(plc_store, key->bytes, key->len, &candidate->ref);
-	return plc_store_find(plc_store, key->hash, key->bytes, key->len, &candidate->ref);
+		return plc_store_find_prefetched(plc_store, key->bytes, key->len, &candidate->ref,
+										 &candidate->version, sizeof(PlcVersion));
+	return plc_store_find(plc_store, key->hash, key->bytes, key->len, &candidate->ref) &&
+		plc_store_read(plc_store, &candidate->ref, 0, &candidate->version, sizeof(PlcVersion));
 }
 
 static void
 look_up(PlcCandidate *candidate)
 {
-	if (candidate->state != CANDIDATE_ENCODED && candidate->state != CANDIDATE_PREFETCHED)
-		return;
-	if (find(candidate) &&
-		plc_store_read(plc_store, &candidate->ref, 0, &candidate->version, sizeof(PlcVersion)))
-		candidate->state = CANDIDATE_FOUND;
-	else
-		candidate->state = CANDIDATE_MISSING;
+	if (candidate->state == CANDIDATE_ENCODED || candidate->state == CANDIDATE_PREFETCHED)
+		candidate->state = find(candidate) ? CANDIDATE_FOUND : CANDIDATE_MISSING;
 }
 
 /* Has the heap pages fetched that the proofs will want; not worth it for one key. */

@@ -366,24 +366,32 @@ test_prefetch(void)
 	PlcStore   *store = make_store(MB);
 	PlcRef		ref;
 	char		value[8];
+	char		head[16];
 
 	put_bytes(store, "k", 1, "value", 5);
 	plc_store_prefetch_bucket(store, hash_bytes("k", 1));
 	tap_ok(plc_store_prefetch_item(store, hash_bytes("k", 1), &ref) &&
-		   plc_store_find_prefetched(store, "k", 1, &ref) &&
+		   plc_store_find_prefetched(store, "k", 1, &ref, head, 0) &&
 		   ref.value_len == 5 && plc_store_read(store, &ref, 0, value, 5) &&
 		   memcmp(value, "value", 5) == 0, "what was prefetched is found");
 	tap_ok(plc_store_prefetch_item(store, hash_bytes("k", 1), &ref) &&
-		   !plc_store_find_prefetched(store, "l", 1, &ref), "another key with that hash is not");
+		   !plc_store_find_prefetched(store, "l", 1, &ref, head, 0), "another key with that hash is not");
 	plc_store_prefetch_bucket(store, hash_bytes("absent", 6));
 	tap_ok(!plc_store_prefetch_item(store, hash_bytes("absent", 6), &ref),
 		   "what is absent is known to be");
 	tap_ok(plc_store_prefetch_item(store, hash_bytes("k", 1), &ref) &&
 		   put_bytes(store, "k", 1, "other", 5) &&
-		   plc_store_find_prefetched(store, "k", 1, &ref) &&
+		   plc_store_find_prefetched(store, "k", 1, &ref, head, 0) &&
 		   plc_store_read(store, &ref, 0, value, 5) &&
 		   memcmp(value, "value", 5) == 0, "what was replaced meanwhile may be found as it was");
-	tap_ok(all_counts(store).items == 1, "prefetching changes nothing");
+	put_bytes(store, "m", 1, "0123456789abcdefrest", 20);
+	tap_ok(plc_store_prefetch_item(store, hash_bytes("m", 1), &ref) &&
+		   plc_store_find_prefetched(store, "m", 1, &ref, head, sizeof(head)) &&
+		   memcmp(head, "0123456789abcdef", sizeof(head)) == 0, "with its head, if that is wanted");
+	tap_ok(plc_store_prefetch_item(store, hash_bytes("k", 1), &ref) &&
+		   !plc_store_find_prefetched(store, "k", 1, &ref, head, sizeof(head)),
+		   "what is shorter than a head has none");
+	tap_ok(all_counts(store).items == 2, "prefetching changes nothing");
 	free(store);
 }
 

@@ -164,6 +164,7 @@ test_garbage(void)
 	uint64_t	ring_words = 2 * (store->shards[0].logs[PLC_SMALL].units +
 								  store->shards[0].logs[PLC_MAIN].units);
 	static char key[PLC_STORE_MAX_KEY];
+	char		head[24];
 	uint64_t	state = 11;
 	uint64_t	i;
 	PlcRef		ref;
@@ -182,7 +183,7 @@ test_garbage(void)
 		for (slot = 0; slot < PLC_BUCKET_SLOTS; slot++)
 			buckets[0].slots[slot] = plc_slot_label(0) << 48 | next_random(&state) >> 16;
 		if (plc_store_prefetch_item(store, 0, &ref))
-			plc_store_find_prefetched(store, key, sizeof(key), &ref);
+			plc_store_find_prefetched(store, key, sizeof(key), &ref, head, sizeof(head));
 		plc_store_find(store, 0, key, sizeof(key), &ref);
 	}
 	tap_ok(true, "garbage is looked at without harm");

@@ -233,7 +233,7 @@ look_up(Thread *me, uint64_t key, PlcRef *prefetched)
 	Value		value;
 
 	if (prefetched == NULL ? !plc_store_find(store, hash_of(key), &key, sizeof(key), &ref)
-		: !plc_store_find_prefetched(store, &key, sizeof(key), prefetched))
+		: !plc_store_find_prefetched(store, &key, sizeof(key), prefetched, NULL, 0))
 		return;
 	if (prefetched != NULL)
 		ref = *prefetched;
