@@ -31,11 +31,11 @@ extern void plc_auth_load_token(void);
 extern bool plc_auth_token_required(void);
 
 /*
- * Is it this?  Called as plc_auth_password is, but needs no transaction.  Takes the
+ * Is it this?  "address" is the client's, for the log.  Called as plc_auth_password is, but needs no transaction.  Takes the
  * same time whatever is wrong with it; that it is wrong is said late, as of passwords.
  */
-extern PlcAuthResult plc_auth_token(PlcAuth **auth, const char *token, size_t len,
-									TimestampTz *retry_at);
+extern PlcAuthResult plc_auth_token(PlcAuth **auth, const char *address,
+									const char *token, size_t len, TimestampTz *retry_at);
 
 /*
  * Is this the password of that role, and may it connect?  Called again and again
@@ -45,7 +45,8 @@ extern PlcAuthResult plc_auth_token(PlcAuth **auth, const char *token, size_t le
  * be, and a current memory context that is emptied soon.  After an error *auth is
  * NULL.  *role is set with PLC_AUTH_OK.
  */
-extern PlcAuthResult plc_auth_password(PlcAuth **auth, const char *name, size_t name_len,
+extern PlcAuthResult plc_auth_password(PlcAuth **auth, const char *address,
+									   const char *name, size_t name_len,
 									   const char *password, size_t password_len,
 									   Oid *role, TimestampTz *retry_at);
 

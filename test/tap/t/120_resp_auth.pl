@@ -176,7 +176,7 @@ all_refused('no password of a role', map { [ 'AUTH', @$_ ] } [qw(reader Secret)]
 	[qw(super secret)], [ 'reader', sql(q(SELECT rolpassword FROM pg_authid WHERE rolname = 'reader')) ]);
 
 # The log takes one of them a second, so it may be another that it takes.
-my $logged = qr/LOG: .*authentication failed for role "x\\x0a\\x22\\xe9": the role does not exist\n/;
+my $logged = qr/LOG: .*authentication failed for role "x\\x0a\\x22\\xe9": the role does not exist\n.*DETAIL:  The client is 127\.0\.0\.1:\d+\./;
 poll_until(sub { client()->ask('AUTH', "x\n\"\xe9", 'secret') eq $wrong && slurp_file($server->logfile) =~ $logged }, 'the failure is in the log');
 unlike(slurp_file($server->logfile), qr/Secret|t{31}/, 'no password and no token stands in the log');
 
