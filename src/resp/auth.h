@@ -24,6 +24,9 @@ typedef enum PlcAuthResult
  */
 extern void plc_auth_load_token(void);
 
+/* Why the file could not be used when it was last read, or NULL. */
+extern const char *plc_auth_token_problem(void);
+
 /*
  * Must clients give a token?  So it is when the setting names a file, whether that
  * can be read or not: a file that is lost must not open the door.

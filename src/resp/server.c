@@ -811,6 +811,7 @@ heed_server(void)
 	if (InterruptPending || catchupInterruptPending || ConfigReloadPending)
 		end_transaction();		/* the server may be waiting for it */
 	QueryCancelPending = false; /* there is no query to be cancelled now */
+	plc_worker_heed_end();
 	CHECK_FOR_INTERRUPTS();
 	if (!PostmasterIsAlive())
 		proc_exit(1);

@@ -157,10 +157,12 @@ $server->restart;
 resp_serves($server);
 $server->wait_for_log(qr/cannot use token file "token".*\n.*No token is accepted\./, $log);
 is(client()->ask('GET', 'items:1'), $noauth, 'a file that is missing at start lets nobody in');
+poll_until(sub { (resp_workers($server))[0]->{problem} eq 'cannot use token file "token": No such file or directory' }, 'health() says why');
 all_refused('no token', [ 'AUTH', $other_token ], [ 'AUTH', '' ]);
 write_token("$token\r\n");
 set();
 poll_until(sub { client()->ask('AUTH', $token) eq $ok }, 'the token is known again');
+poll_until(sub { (resp_workers($server))[0]->{problem} eq '' }, 'and health() is content');
 
 # Passwords
 client_as($_) for qw(reader lasting old_style), 'Odd name';
