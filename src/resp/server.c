@@ -822,7 +822,7 @@ heed_server(void)
 }
 
 static void
-review_role(void)
+review(void)
 {
 	PG_TRY();
 	{
@@ -865,7 +865,7 @@ plc_server_run(void)
 		MemoryContextSwitchTo(request_context);
 		if (turn())
 			continue;
-		review_role();
+		review();
 		wait_for_work();
 	}
 }
