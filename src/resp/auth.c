@@ -152,7 +152,7 @@ escape(const char *name, size_t len, char *out)
 	*out = '\0';
 }
 
-/* One a second is written; the others count.  claim is NULL for a token. */
+/* One a second is written; the others count.  The name is NULL for a token. */
 static void
 log_failure(const PlcClaim *claim, const char *problem, TimestampTz now)
 {
@@ -165,17 +165,19 @@ log_failure(const PlcClaim *claim, const char *problem, TimestampTz now)
 		left_out++;
 		return;
 	}
-	if (claim != NULL)
+	if (claim->name != NULL)
 		escape(claim->name, claim->name_len, name);
 	ereport(LOG,
 			(errcode(ERRCODE_INVALID_PASSWORD),
-			 claim != NULL ?
+			 claim->name != NULL ?
 			 errmsg("authentication failed for role \"%s\": %s", name, problem) :
 			 errmsg("authentication failed: %s", problem),
 			 left_out > 0 ?
-			 errdetail_plural("%llu failure before it was not logged.",
-							  "%llu failures before it were not logged.",
-							  (unsigned long) left_out, (unsigned long long) left_out) : 0));
+			 errdetail_plural("The client is %s. %llu failure before it was not logged.",
+							  "The client is %s. %llu failures before it were not logged.",
+							  (unsigned long) left_out, claim->address,
+							  (unsigned long long) left_out) :
+			 errdetail("The client is %s.", claim->address)));
 	logged_at = now;
 	left_out = 0;
 }
@@ -423,11 +425,12 @@ go_on(PlcAuth **auth, const PlcClaim *claim, Oid *role, TimestampTz *retry_at)
 }
 
 PlcAuthResult
-plc_auth_password(PlcAuth **auth, const char *name, size_t name_len,
+plc_auth_password(PlcAuth **auth, const char *address,
+				  const char *name, size_t name_len,
 				  const char *password, size_t password_len,
 				  Oid *role, TimestampTz *retry_at)
 {
-	PlcClaim	claim = {name, name_len, password, password_len};
+	PlcClaim	claim = {name, name_len, password, password_len, address};
 	volatile PlcAuthResult result = PLC_AUTH_OK;
 
 	if (*auth == NULL)
@@ -453,14 +456,17 @@ plc_auth_password(PlcAuth **auth, const char *name, size_t name_len,
 /* ---------- the token ---------- */
 
 PlcAuthResult
-plc_auth_token(PlcAuth **auth, const char *token, size_t len, TimestampTz *retry_at)
+plc_auth_token(PlcAuth **auth, const char *address,
+			   const char *token, size_t len, TimestampTz *retry_at)
 {
+	PlcClaim	claim = {.address = address};
+
 	if (*auth == NULL)
 	{
 		if (plc_token_matches(token, len))
 			return PLC_AUTH_OK;
 		*auth = make(LATE);
-		become_late(*auth, NULL, "the token is wrong");
+		become_late(*auth, &claim, "the token is wrong");
 	}
 	return say_wrong(auth, retry_at);
 }

@@ -24,6 +24,9 @@ typedef enum PlcAuthResult
  */
 extern void plc_auth_load_token(void);
 
+/* Why the file could not be used when it was last read, or NULL. */
+extern const char *plc_auth_token_problem(void);
+
 /*
  * Must clients give a token?  So it is when the setting names a file, whether that
  * can be read or not: a file that is lost must not open the door.
@@ -31,11 +34,11 @@ extern void plc_auth_load_token(void);
 extern bool plc_auth_token_required(void);
 
 /*
- * Is it this?  Called as plc_auth_password is, but needs no transaction.  Takes the
+ * Is it this?  "address" is the client's, for the log.  Called as plc_auth_password is, but needs no transaction.  Takes the
  * same time whatever is wrong with it; that it is wrong is said late, as of passwords.
  */
-extern PlcAuthResult plc_auth_token(PlcAuth **auth, const char *token, size_t len,
-									TimestampTz *retry_at);
+extern PlcAuthResult plc_auth_token(PlcAuth **auth, const char *address,
+									const char *token, size_t len, TimestampTz *retry_at);
 
 /*
  * Is this the password of that role, and may it connect?  Called again and again
@@ -45,7 +48,8 @@ extern PlcAuthResult plc_auth_token(PlcAuth **auth, const char *token, size_t le
  * be, and a current memory context that is emptied soon.  After an error *auth is
  * NULL.  *role is set with PLC_AUTH_OK.
  */
-extern PlcAuthResult plc_auth_password(PlcAuth **auth, const char *name, size_t name_len,
+extern PlcAuthResult plc_auth_password(PlcAuth **auth, const char *address,
+									   const char *name, size_t name_len,
 									   const char *password, size_t password_len,
 									   Oid *role, TimestampTz *retry_at);
 

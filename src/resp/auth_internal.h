@@ -52,6 +52,7 @@ typedef struct PlcClaim
 	size_t		name_len;
 	const char *password;
 	size_t		password_len;
+	const char *address;		/* of the client, for the log */
 } PlcClaim;
 
 /* InvalidOid and "" if there is a problem. */

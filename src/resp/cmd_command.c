@@ -178,7 +178,9 @@ plc_cmd_help(PlcRequest *request)
 	{
 		const PlcCommand *sub = &container->subcommands[i];
 
-		plc_reply_simple(request->out, psprintf("%s %s %s: %s", container->name, sub->name,
+		plc_reply_simple(request->out, psprintf("%s %s%s%s: %s", plc_command_upper(container->name),
+												plc_command_upper(sub->name),
+												sub->arguments[0] == '\0' ? "" : " ",
 												sub->arguments, sub->summary));
 	}
 	return PLC_DONE;

@@ -54,7 +54,8 @@ static Admission
 admit_by_token(PlcRequest *request, const PlcArg *token)
 {
 	PlcConn    *conn = request->conn;
-	Admission	result = admission(request, plc_auth_token(&conn->auth, token->data, token->len,
+	Admission	result = admission(request, plc_auth_token(&conn->auth, conn->client->address,
+														   token->data, token->len,
 														   &conn->retry_at));
 
 	if (result != ADMITTED)
@@ -74,7 +75,8 @@ admit_by_password(PlcRequest *request, const PlcArg *name, const PlcArg *passwor
 	Admission	result;
 
 	plc_turn_begin();
-	result = admission(request, plc_auth_password(&conn->auth, name->data, name->len,
+	result = admission(request, plc_auth_password(&conn->auth, conn->client->address,
+												  name->data, name->len,
 												  password->data, password->len,
 												  &role, &conn->retry_at));
 	if (result == ADMITTED)

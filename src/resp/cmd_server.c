@@ -323,7 +323,8 @@ PlcOutcome
 plc_cmd_no_expiry(PlcRequest *request)
 {
 	plc_reply_error(request->out,
-					psprintf("ERR rows do not expire: %s is not supported", request->command->name));
+					psprintf("ERR rows do not expire: %s is not supported",
+							 plc_command_upper(request->command->name)));
 	return PLC_DONE;
 }
 
@@ -341,7 +342,8 @@ PlcOutcome
 plc_cmd_no_subscribe(PlcRequest *request)
 {
 	plc_reply_error(request->out,
-					psprintf("ERR %s is not supported: this server sends no messages", request->command->name));
+					psprintf("ERR %s is not supported: this server sends no messages",
+							 plc_command_upper(request->command->name)));
 	return PLC_DONE;
 }
 

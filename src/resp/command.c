@@ -247,18 +247,23 @@ unknown_command(const PlcRequest *request)
 	plc_reply_error(request->out, text.data);
 }
 
+char *
+plc_command_upper(const char *name)
+{
+	char	   *upper = pstrdup(name);
+
+	for (char *p = upper; *p != '\0'; p++)
+		*p = pg_ascii_toupper((unsigned char) *p);
+	return upper;
+}
+
 static void
 unknown_subcommand(const PlcRequest *request, const PlcCommand *command)
 {
-	char		name[NAME_ROOM];
-
-	strlcpy(name, command->name, sizeof(name));
-	for (char *p = name; *p != '\0'; p++)
-		*p = pg_ascii_toupper((unsigned char) *p);
 	plc_reply_error(request->out,
 					psprintf("ERR unknown subcommand '%.*s'. Try %s HELP.",
 							 shown(&request->argv[1], 128), request->argv[1].data,
-							 name));
+							 plc_command_upper(command->name)));
 }
 
 static void

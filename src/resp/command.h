@@ -62,6 +62,9 @@ extern const PlcCommand plc_commands[];
 /* The command of that name, in any case, or NULL. */
 extern const PlcCommand *plc_command_find(const PlcArg *name);
 
+/* A name in capitals, palloc'd. */
+extern char *plc_command_upper(const char *name);
+
 /*
  * Runs a request: looks up, checks, calls the handler; MULTI queues.  Errors of
  * use are answered, errors of the server are raised.

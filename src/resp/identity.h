@@ -21,8 +21,8 @@ extern Oid	plc_identity_role(PlcConn *conn);
 extern void plc_identity_changed(void);
 
 /*
- * Looks whether pg_local_cache.role can be used, if that may have changed, and tells
- * health() and the log if it cannot.  Outside of a turn's transaction; may raise an error.
+ * Looks whether the extension is there and the token file and pg_local_cache.role can be
+ * used, if that may have changed, and tells health() and the log if not.  Outside of a turn's transaction; may raise an error.
  */
 extern void plc_identity_review(void);
 

@@ -811,6 +811,7 @@ heed_server(void)
 	if (InterruptPending || catchupInterruptPending || ConfigReloadPending)
 		end_transaction();		/* the server may be waiting for it */
 	QueryCancelPending = false; /* there is no query to be cancelled now */
+	plc_worker_heed_end();
 	CHECK_FOR_INTERRUPTS();
 	if (!PostmasterIsAlive())
 		proc_exit(1);
@@ -821,7 +822,7 @@ heed_server(void)
 }
 
 static void
-review_role(void)
+review(void)
 {
 	PG_TRY();
 	{
@@ -864,7 +865,7 @@ plc_server_run(void)
 		MemoryContextSwitchTo(request_context);
 		if (turn())
 			continue;
-		review_role();
+		review();
 		wait_for_work();
 	}
 }

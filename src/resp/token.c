@@ -24,6 +24,7 @@
 #include "guc.h"
 #include "resp/auth.h"
 #include "resp/auth_internal.h"
+#include "resp/worker.h"
 
 /* 32 bytes in hexadecimal are 128 bits; nobody guesses that. */
 #define TOKEN_MIN	32
@@ -45,6 +46,7 @@ typedef struct Fault
 } Fault;
 
 static Token current;
+static char problem[256];		/* of the file, when it was last read; or empty */
 
 static bool
 refuse(Fault *fault, const char *hint, const char *what)
@@ -151,12 +153,28 @@ read_file(const char *path, Token *token, Fault *fault)
 	return good;
 }
 
+/* To health(), and to the log by one worker: all read the same file. */
+static void
+report(const Fault *fault)
+{
+	snprintf(problem, sizeof(problem), "cannot use token file \"%s\": %s",
+			 plc_guc_token_file, fault->what);
+	ereport(plc_my_number == 0 ? WARNING : DEBUG1,
+			(errcode(ERRCODE_CONFIG_FILE_ERROR),
+			 errmsg("%s", problem),
+			 current.len > 0 ?
+			 errdetail("The token that was read before stays in force.") :
+			 errdetail("No token is accepted."),
+			 errhint("%s", fault->hint)));
+}
+
 void
 plc_auth_load_token(void)
 {
 	Token		token;
 	Fault		fault;
 
+	problem[0] = '\0';
 	if (!plc_auth_token_required())
 		explicit_bzero(&current, sizeof(current));
 	else if (read_file(plc_guc_token_file, &token, &fault))
@@ -165,13 +183,13 @@ plc_auth_load_token(void)
 		explicit_bzero(&token, sizeof(token));
 	}
 	else
-		ereport(WARNING,
-				(errcode(ERRCODE_CONFIG_FILE_ERROR),
-				 errmsg("cannot use token file \"%s\": %s", plc_guc_token_file, fault.what),
-				 current.len > 0 ?
-				 errdetail("The token that was read before stays in force.") :
-				 errdetail("No token is accepted."),
-				 errhint("%s", fault.hint)));
+		report(&fault);
+}
+
+const char *
+plc_auth_token_problem(void)
+{
+	return problem[0] == '\0' ? NULL : problem;
 }
 
 bool

@@ -66,6 +66,14 @@ plc_workers_register(void)
 	}
 }
 
+/* Not as a success: then the postmaster would not start it again. */
+void
+plc_worker_heed_end(void)
+{
+	if (ProcDiePending)
+		proc_exit(1);
+}
+
 /* Sleeps; ends with the postmaster, or when told to. */
 static void
 nap(long milliseconds)
@@ -73,6 +81,7 @@ nap(long milliseconds)
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, milliseconds,
 					 plc_wait_event());
 	ResetLatch(MyLatch);
+	plc_worker_heed_end();
 	CHECK_FOR_INTERRUPTS();
 	if (ConfigReloadPending)
 	{
@@ -99,6 +108,16 @@ first_worker_serves(void)
 	PlcWorker	first;
 
 	return plc_worker_read(0, &first) && first.status == PLC_WORKER_SERVING;
+}
+
+static void
+wait_for_first_worker(void)
+{
+	if (plc_my_number == 0 || first_worker_serves())
+		return;
+	plc_worker_report(plc_my_worker, PLC_WORKER_STARTING, "it waits for worker 1");
+	while (!first_worker_serves())
+		nap(100);
 }
 
 static bool
@@ -208,8 +227,7 @@ plc_worker_main(Datum number)
 	BackgroundWorkerUnblockSignals();
 
 	pause_after_failures();
-	while (plc_my_number > 0 && !first_worker_serves())
-		nap(100);
+	wait_for_first_worker();
 	connect_to_database();
 	set_session_up();
 	raise_file_limit();

@@ -16,6 +16,12 @@ extern int	plc_my_number;
 /* Registers the workers with the postmaster; called while the library is preloaded. */
 extern void plc_workers_register(void);
 
+/*
+ * Ends the process if it was told to, without a line in the log: to be called where
+ * nothing is under way.  Elsewhere the server ends it, and calls that FATAL.
+ */
+extern void plc_worker_heed_end(void);
+
 /* Counts for this worker */
 static inline void
 plc_worker_count(PlcEndpointCounter counter, uint64 n)

@@ -178,6 +178,8 @@ report_endpoint(StringInfo json, const char **reason)
 	{
 		plc_json_uint64(json, "port", plc_guc_port);
 		plc_json_string(json, "listen_addresses", plc_guc_listen_addresses);
+		plc_json_string(json, "unix_socket_directory",
+						plc_guc_unix_socket_directory[0] == '\0' ? NULL : plc_guc_unix_socket_directory);
 		plc_json_string(json, "database", plc_guc_database);
 		plc_json_uint64(json, "clients", plc_endpoint_clients());
 		plc_json_uint64(json, "max_clients", plc_guc_max_clients);

@@ -54,6 +54,7 @@ subtest 'two workers' => sub {
 		'2|t|2', 'pg_stat_activity has both');
 	is($server->safe_psql('postgres', q(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'pg_local_cache worker' AND wait_event_type = 'Extension' AND state = 'idle')), '2', 'idle, and waiting');
 	is(health($server), 'ok', 'health is good');
+	is($server->safe_psql('postgres', q(SELECT local_cache.health() -> 'endpoint' ->> 'unix_socket_directory')), $sockets, 'and has the folder of the socket');
 };
 
 subtest 'a Unix socket' => sub {
@@ -74,6 +75,7 @@ subtest 'a worker that is terminated comes again, and the other one goes on' => 
 		is($_->rest, '', "worker $n: its clients are cut off") foreach $victim, $unix;
 		is($bystander->ask('GET', 'items:1'), row('a'), 'those of the other one are not') for 1 .. 10;
 		comes_again($n, $old);
+		unlike(slurp_file($server->logfile), qr/FATAL: .*terminating background worker/, 'which is no alarm in the log');
 		is(client_on($server, $n)->ask('GET', 'items:1'), row('a'), 'then it serves again');
 		is($bystander->ask('GET', 'items:1'), row('a'), 'and the other one still');
 	}
@@ -176,6 +178,7 @@ subtest 'a port that is taken' => sub {
 	$blocked->start;
 	$blocked->wait_for_log($log);
 	poll_until(sub { health($blocked) =~ /^degraded\|.*could not listen on "127\.0\.0\.1:$port": Address already in use/ }, 'health says so');
+	is((resp_workers($blocked))[1]->{problem}, 'it waits for worker 1', 'and of the other worker that it waits');
 	is($blocked->safe_psql('postgres', 'SELECT 1'), '1', 'the server itself works');
 	close $other;
 	resp_serves($blocked);
@@ -214,13 +217,18 @@ subtest 'a database that there is not' => sub {
 	is($late->safe_psql('postgres', 'SELECT 1'), '1', 'the server itself works');
 	$late->safe_psql('postgres', 'CREATE DATABASE "App.1"');
 	resp_serves($late);
+	my $missing = qr/extension "pg_local_cache" has not been created in database "App\.1"/;
+	$late->wait_for_log(qr/LOG: .*has no rows to serve: $missing/);
+	poll_until(sub { health($late) =~ /^degraded\|.*serves in part: $missing/ }, 'health says that it has no extension');
 	my $client = PlcResp->new($late);
 	like($client->ask('GET', 'CRUD:"App.1".public.items:1'), qr/^(\$-1|-ERR [^\r\n]*)\r\n\z/, 'without the extension there is nothing');
 	$late->safe_psql('App.1', "CREATE EXTENSION pg_local_cache; $items");
 	is($client->ask('GET', $_), row('a'), $_) foreach 'CRUD:"App.1".public.items:1', 'items:1';
+	poll_until(sub { health($late) eq 'ok' }, 'health is good');
 	is($client->ask('GET', 'CRUD:postgres.public.items:1'), "\$-1\r\n", 'the tables of others are none');
 	$late->safe_psql('App.1', 'DROP EXTENSION pg_local_cache');
 	like($client->ask('GET', 'items:1'), qr/^(\$-1|-ERR [^\r\n]*)\r\n\z/, 'nor are there any when it is dropped');
+	poll_until(sub { health($late) =~ /^degraded\|.*$missing/ }, 'health says so');
 	$late->safe_psql('App.1', q(CREATE EXTENSION pg_local_cache; SELECT local_cache.attach_table('items', namespace => 'items')));
 	is($client->ask('GET', 'items:1'), row('a'), 'and made again');
 

@@ -157,10 +157,12 @@ $server->restart;
 resp_serves($server);
 $server->wait_for_log(qr/cannot use token file "token".*\n.*No token is accepted\./, $log);
 is(client()->ask('GET', 'items:1'), $noauth, 'a file that is missing at start lets nobody in');
+poll_until(sub { (resp_workers($server))[0]->{problem} eq 'cannot use token file "token": No such file or directory' }, 'health() says why');
 all_refused('no token', [ 'AUTH', $other_token ], [ 'AUTH', '' ]);
 write_token("$token\r\n");
 set();
 poll_until(sub { client()->ask('AUTH', $token) eq $ok }, 'the token is known again');
+poll_until(sub { (resp_workers($server))[0]->{problem} eq '' }, 'and health() is content');
 
 # Passwords
 client_as($_) for qw(reader lasting old_style), 'Odd name';
@@ -176,7 +178,7 @@ all_refused('no password of a role', map { [ 'AUTH', @$_ ] } [qw(reader Secret)]
 	[qw(super secret)], [ 'reader', sql(q(SELECT rolpassword FROM pg_authid WHERE rolname = 'reader')) ]);
 
 # The log takes one of them a second, so it may be another that it takes.
-my $logged = qr/LOG: .*authentication failed for role "x\\x0a\\x22\\xe9": the role does not exist\n/;
+my $logged = qr/LOG: .*authentication failed for role "x\\x0a\\x22\\xe9": the role does not exist\n.*DETAIL:  The client is 127\.0\.0\.1:\d+\./;
 poll_until(sub { client()->ask('AUTH', "x\n\"\xe9", 'secret') eq $wrong && slurp_file($server->logfile) =~ $logged }, 'the failure is in the log');
 unlike(slurp_file($server->logfile), qr/Secret|t{31}/, 'no password and no token stands in the log');
 
