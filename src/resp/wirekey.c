@@ -479,10 +479,12 @@ plc_wirekey_fields(const char *text, size_t len, const char *single,
 static inline bool
 eight_digits(const char *at, uint64_t *number)
 {
-	uint64_t	digits = 0;
+	uint64_t	digits;
 
-	for (int i = 0; i < 8; i++)	/* one load, where the machine has the lowest byte first */
-		digits |= (uint64_t) (unsigned char) at[i] << 8 * i;
+	memcpy(&digits, at, sizeof(digits));
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	digits = __builtin_bswap64(digits);
+#endif
 	if (((digits & UINT64_C(0xf0f0f0f0f0f0f0f0)) |
 		 ((digits + UINT64_C(0x0606060606060606)) & UINT64_C(0xf0f0f0f0f0f0f0f0)) >> 4) !=
 		UINT64_C(0x3333333333333333))
@@ -506,7 +508,7 @@ read_integer(const char *at, const char *end, long long *value)
 	at += negative ? 1 : 0;
 	if (at == end)
 		return false;
-	while (at < end && *at == '0')
+	while (end - at > 19 && *at == '0')
 		at++;
 	if (end - at > 19)			/* more might not even fit into number */
 		return false;
