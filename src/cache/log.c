@@ -84,7 +84,8 @@ key_equal(const PlcLog *log, uint64_t place, const unsigned char *key, uint32_t 
 	for (; key_len >= 8; key += 8, key_len -= 8)
 	{
 		difference |= plc_word_load(&ring[place]) ^ plc_word_from(key);
-		place = wrap(place + 1, words);
+		if (++place == words)
+			place = 0;
 	}
 	if (key_len > 0)
 		difference |= plc_word_load(&ring[place]) ^ plc_word_from_piece(key, key_len);
