@@ -53,6 +53,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "resp/escape.h"
 #include "resp/names.h"
 #include "resp/server.h"
 #include "resp/turn.h"
@@ -611,6 +612,23 @@ invalid_row(const PlcTurnKey *key, const char *what)
 					pnstrdup(key->row, shown), RelationGetRelationName(key->table->relation), what)));
 }
 
+/* What "\u00e9" means in the encoding of the database; an error if there is no such character. */
+static size_t
+encode(uint32_t code, char *out)
+{
+	unsigned char bytes[MAX_UNICODE_EQUIVALENT_STRING + 1];
+	size_t		len;
+
+	if (GetDatabaseEncoding() == PG_UTF8)
+		return plc_escape_utf8(code, out);
+	pg_unicode_to_server(code, bytes);
+	len = strlen((char *) bytes);
+	if (len > 6)
+		elog(ERROR, "character %x takes %zu bytes", code, len);
+	memcpy(out, bytes, len);
+	return len;
+}
+
 /* The field of a column, by name, or the only one if it has none. */
 static const PlcWireField *
 field_of_column(const PlcKeyColumn *column, const PlcWireField *fields, int n)
@@ -636,7 +654,7 @@ plc_turn_key_values(const PlcTurnKey *key, Datum *values)
 	if (single != NULL && integer_value(&table->columns[0], key, &values[0]))
 		return;
 	scratch = palloc(key->len + 1);
-	n = plc_wirekey_fields(key->row, key->len, single, fields, table->ncolumns, scratch, &error);
+	n = plc_wirekey_fields(key->row, key->len, single, fields, table->ncolumns, scratch, encode, &error);
 	if (n < 0)
 		invalid_row(key, error);
 	for (int c = 0; c < table->ncolumns; c++)
