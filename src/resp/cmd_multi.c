@@ -150,6 +150,12 @@ run_by_itself(PlcRequest *request)
 		plc_turn_forget_reads();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		{
+			/* statement_timeout is EXEC's, and over */
+			CurrentResourceOwner = owner;
+			ReThrowError(error);
+		}
 		plc_buffer_cut(request->out, reply_at);
 		plc_error_reply(request->out, error);
 	}

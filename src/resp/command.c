@@ -212,7 +212,7 @@ plc_command_find(const PlcArg *name)
 static const PlcCommand *
 find_subcommand(const PlcCommand *command, const PlcArg *name)
 {
-	static const PlcCommand help = {"help", 2, OPEN, plc_cmd_help};
+	static const PlcCommand help = {"help", 2, 0, plc_cmd_help};
 
 	if (plc_arg_is(name, "help"))
 		return &help;

@@ -453,8 +453,9 @@ take_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
 {
 	Lookup		lookup;
 
-	while ((lookup = look_up_key(arg, lock, key)) == NAMES_CHANGED)
+	do
 		CHECK_FOR_INTERRUPTS();
+	while ((lookup = look_up_key(arg, lock, key)) == NAMES_CHANGED);
 	if (lookup == FOREIGN)
 		key->table = NULL;
 	return lookup;
@@ -529,7 +530,10 @@ plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *ke
 		if (keys[i].table == NULL)
 			plc_worker_count(PLC_ENDPOINT_FOREIGN_KEYS, 1);
 		else if (i == 0 || keys[i].table != keys[i - 1].table)
+		{
+			CHECK_FOR_INTERRUPTS();
 			prepare_table(keys[i].table, lock);
+		}
 	}
 	return true;
 }

@@ -9,7 +9,8 @@ use Test::More;
 
 my $server = resp_server('hostile', conf => q(
 	pg_local_cache.workers = 1
-	pg_local_cache.output_limit = 64kB), sql => q(
+	pg_local_cache.output_limit = 64kB
+	pg_local_cache.statement_timeout = 3s), sql => q(
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	INSERT INTO items VALUES (1, 'x'), (2, repeat('x', 1000000));
 	CREATE TABLE edge (id int PRIMARY KEY, v text);
@@ -97,6 +98,13 @@ like($client->get(CLIENT => LIST => ID => $id), qr/ qbuf=[1-9]/, 'slow requests 
 $greedy->replies(199);
 alive('slow requests');
 
+# 600 commands of 10 ms
+$client->send(command('MULTI') . command(STRLEN => 'slow:1') x 600 . command('EXEC'));
+$client->replies(601);
+is($client->reply, error('EXECABORT Transaction rolled back: ERR canceling statement due to statement timeout'),
+	'the time limit is of EXEC, not of one command in it');
+alive('EXEC');
+
 # Strangers
 
 my $token = $server->data_dir . '/token';
@@ -105,6 +113,7 @@ chmod 0600, $token;
 $server->append_conf('postgresql.conf', "pg_local_cache.token_file = 'token'\nauthentication_timeout = 1s\n");
 $server->reload;
 poll_until(sub { $greedy->ask('PING') =~ /^-NOAUTH/ || PlcResp->new($server)->ask('PING') =~ /^-NOAUTH/ }, 'a token is wanted');
+is(PlcResp->new($server)->ask(COMMAND => 'HELP'), error('NOAUTH Authentication required.'), 'no HELP for strangers');
 my $friend = PlcResp->new($server);
 is($friend->ask(AUTH => 'a' x 32), "+OK\r\n", 'who has the token is let in');
 my $stranger = PlcResp->new($server);
