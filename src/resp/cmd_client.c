@@ -123,15 +123,22 @@ plc_cmd_client_info(PlcRequest *request)
 typedef struct Filter
 {
 	bool		normal;			/* TYPE normal, or none given; all others are none of ours */
-	const PlcArg *ids;
+	int64	   *ids;			/* sorted */
 	int			nids;			/* 0: whatever their id */
 } Filter;
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return x < y ? -1 : x > y;
+}
 
 static bool
 parse_filter(PlcRequest *request, Filter *filter)
 {
-	int64_t		id;
-
 	*filter = (Filter) {.normal = true};
 	if (request->argc == 2)
 		return true;
@@ -152,14 +159,15 @@ parse_filter(PlcRequest *request, Filter *filter)
 	}
 	if (request->argc >= 4 && plc_arg_is(&request->argv[2], "id"))
 	{
-		filter->ids = &request->argv[3];
 		filter->nids = request->argc - 3;
+		filter->ids = palloc(filter->nids * sizeof(int64));
 		for (int i = 0; i < filter->nids; i++)
-			if (!plc_arg_integer(&filter->ids[i], &id))
+			if (!plc_arg_integer(&request->argv[3 + i], &filter->ids[i]))
 			{
 				plc_reply_error(request->out, "ERR Invalid client ID");
 				return false;
 			}
+		qsort(filter->ids, filter->nids, sizeof(int64), compare_ids);
 		return true;
 	}
 	plc_reply_error(request->out, "ERR syntax error");
@@ -169,14 +177,11 @@ parse_filter(PlcRequest *request, Filter *filter)
 static bool
 passes(const Filter *filter, const PlcClient *client)
 {
-	int64_t		id;
+	int64		id = client->id;
 
-	if (!filter->normal)
-		return false;
-	for (int i = 0; i < filter->nids; i++)
-		if (plc_arg_integer(&filter->ids[i], &id) && id == client->id)
-			return true;
-	return filter->nids == 0;
+	return filter->normal &&
+		(filter->nids == 0 ||
+		 bsearch(&id, filter->ids, filter->nids, sizeof(int64), compare_ids) != NULL);
 }
 
 PlcOutcome

@@ -247,6 +247,8 @@ read_scan(const PlcRequest *request, HashScan *scan)
 			scan->values = false;
 		else if (++i == request->argc)
 			refuse_scan("syntax error");
+		else if (plc_arg_is(option, "match") && request->argv[i].len > PLC_LONGEST_PATTERN)
+			refuse_scan("pattern is longer than " CppAsString2(PLC_LONGEST_PATTERN) " bytes");
 		else if (plc_arg_is(option, "match"))
 			scan->pattern = request->argv[i];
 		else if (plc_arg_is(option, "count"))

@@ -70,7 +70,13 @@ writes(const PlcQueue *queue)
 	return false;
 }
 
-/* The tables that a command without keys looks at: all. */
+/* Does it look at tables without naming any? */
+static bool
+wants_every_table(const PlcCommand *command)
+{
+	return command->first_key == 0 && command->flags & PLC_CMD_READ;
+}
+
 static bool
 lock_every_table(void)
 {
@@ -91,9 +97,7 @@ lock_tables(const PlcQueued *queued)
 	int			last = command->last_key < 0 ? queued->argc + command->last_key : command->last_key;
 	LOCKMODE	lock = command->flags & PLC_CMD_WRITE ? RowExclusiveLock : AccessShareLock;
 
-	if (command->first_key == 0)
-		return !(command->flags & PLC_CMD_READ) || lock_every_table();
-	if (last < command->first_key)
+	if (command->first_key == 0 || last < command->first_key)
 		return true;
 	return plc_turn_lock(&queued->argv[command->first_key],
 						 (last - command->first_key) / command->step + 1, command->step, lock);
@@ -102,10 +106,19 @@ lock_tables(const PlcQueued *queued)
 static bool
 lock_all(const PlcQueue *queue)
 {
+	bool		every = false;
+
 	for (int i = 0; i < queue->n; i++)
-		if (!lock_tables(&queue->requests[i]))
+	{
+		const PlcQueued *queued = &queue->requests[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (wants_every_table(queued->command))
+			every = true;
+		else if (!lock_tables(queued))
 			return false;
-	return true;
+	}
+	return !every || lock_every_table();
 }
 
 /*
@@ -137,6 +150,12 @@ run_by_itself(PlcRequest *request)
 		plc_turn_forget_reads();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		{
+			/* statement_timeout is EXEC's, and over */
+			CurrentResourceOwner = owner;
+			ReThrowError(error);
+		}
 		plc_buffer_cut(request->out, reply_at);
 		plc_error_reply(request->out, error);
 	}
@@ -145,12 +164,30 @@ run_by_itself(PlcRequest *request)
 	CurrentResourceOwner = owner;
 }
 
+/* After each command, for the next one's error would cut the output and forget the failure. */
+static void
+check_fits(const PlcBuffer *out)
+{
+	if (out->failed)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the reply is larger than pg_local_cache.output_limit")));
+}
+
+/*
+ * Each command's memory is gone after it: a few bytes of a queue can ask for a large
+ * row, and what they answer need not be large.
+ */
 static void
 run_all(const PlcRequest *exec, bool together)
 {
 	const PlcQueue *queue = exec->conn->queue;
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext command = AllocSetContextCreate(caller, "pg_local_cache command of EXEC",
+												  ALLOCSET_DEFAULT_SIZES);
 
 	plc_reply_array(exec->out, queue->n);
+	MemoryContextSwitchTo(command);
 	for (int i = 0; i < queue->n; i++)
 	{
 		PlcRequest	request = {exec->conn, queue->requests[i].command, queue->requests[i].argc,
@@ -161,12 +198,11 @@ run_all(const PlcRequest *exec, bool together)
 			(void) request.command->handler(&request);
 		else
 			run_by_itself(&request);
+		check_fits(exec->out);
 		plc_worker_count(PLC_ENDPOINT_COMMANDS, 1);
+		MemoryContextReset(command);
 	}
-	if (exec->out->failed)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the reply is larger than pg_local_cache.output_limit")));
+	MemoryContextSwitchTo(caller);
 }
 
 /*

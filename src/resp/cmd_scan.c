@@ -148,6 +148,7 @@ visit_row(const PlcTable *table, const Datum *values, void *arg)
 	StringInfo	bytes = &scan->keys.bytes;
 	int			start = bytes->len;
 
+	CHECK_FOR_INTERRUPTS();		/* a long key against a long pattern takes some milliseconds */
 	scan->rows_met++;
 	appendStringInfoString(bytes, scan->at->prefix);
 	append_row(bytes, table, values);
@@ -383,7 +384,9 @@ read_count(const PlcArg *arg)
 static void
 read_option(Scan *scan, const PlcArg *option, const PlcArg *value)
 {
-	if (plc_arg_is(option, "match"))
+	if (plc_arg_is(option, "match") && value->len > PLC_LONGEST_PATTERN)
+		refuse("pattern is longer than " CppAsString2(PLC_LONGEST_PATTERN) " bytes");
+	else if (plc_arg_is(option, "match"))
 		scan->pattern = *value;
 	else if (plc_arg_is(option, "count"))
 		scan->count = read_count(value);

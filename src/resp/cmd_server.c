@@ -31,6 +31,9 @@ typedef struct Setting
 
 #define MAX_SETTINGS	16
 
+/* Bytes of a pattern that are looked at */
+#define MAX_PATTERN		256
+
 static int
 collect_settings(Setting *settings)
 {
@@ -58,11 +61,13 @@ is_wanted(const PlcRequest *request, const char *name)
 {
 	for (int i = 2; i < request->argc; i++)
 	{
-		char	   *pattern = pnstrdup(request->argv[i].data, Min(request->argv[i].len, 256));
+		char		pattern[MAX_PATTERN];
+		size_t		len = Min(request->argv[i].len, sizeof(pattern));
 
-		for (char *p = pattern; *p != '\0'; p++)
-			*p = pg_ascii_tolower((unsigned char) *p);
-		if (plc_glob_match(pattern, strlen(pattern), name, strlen(name)))
+		CHECK_FOR_INTERRUPTS();
+		for (size_t c = 0; c < len; c++)
+			pattern[c] = pg_ascii_tolower((unsigned char) request->argv[i].data[c]);
+		if (plc_glob_match(pattern, len, name, strlen(name)))
 			return true;
 	}
 	return false;

@@ -103,6 +103,9 @@ extern bool plc_arg_is(const PlcArg *arg, const char *word);
 /* A whole decimal number, with nothing before or after it; false if it is none or overflows. */
 extern bool plc_arg_integer(const PlcArg *arg, int64_t *value);
 
+/* The longest pattern that clients may give: a class can be as long as it is, and is looked through for each byte */
+#define PLC_LONGEST_PATTERN	4096
+
 /* Does the pattern, of *, ?, [a-z], [^a] and \, match all of the text?  Takes time of n times m at most. */
 extern bool plc_glob_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len);
 

@@ -37,7 +37,7 @@ static const PlcCommand client_commands[] = {
 	{"getredir", 2, 0, plc_cmd_client_getredir, 0, 0, 0, "connection", "", "Tells that invalidations are not redirected."},
 	{"id", 2, 0, plc_cmd_client_id, 0, 0, 0, "connection", "", "Tells the number of this connection."},
 	{"info", 2, LOOKS_UP, plc_cmd_client_info, 0, 0, 0, "connection", "", "Describes this connection."},
-	{"list", -2, LOOKS_UP, plc_cmd_client_list, 0, 0, 0, "connection", "[TYPE normal] [ID id [...]]", "Describes all connections, of all workers."},
+	{"list", -2, LOOKS_UP | SLOW, plc_cmd_client_list, 0, 0, 0, "connection", "[TYPE normal] [ID id [...]]", "Describes all connections, of all workers."},
 	{"no-evict", 3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "ON | OFF", "Accepted, and without effect."},
 	{"no-touch", 3, 0, plc_cmd_client_ok, 0, 0, 0, "connection", "ON | OFF", "Accepted, and without effect."},
 	{"reply", 3, AT_ONCE, plc_cmd_client_reply, 0, 0, 0, "connection", "ON | OFF | SKIP", "Turns replies on or off, or drops the next one."},
@@ -61,7 +61,7 @@ static const PlcCommand command_commands[] = {
 };
 
 static const PlcCommand config_commands[] = {
-	{"get", -3, 0, plc_cmd_config_get, 0, 0, 0, "server", "pattern [...]", "Tells settings that clients ask for."},
+	{"get", -3, SLOW, plc_cmd_config_get, 0, 0, 0, "server", "pattern [...]", "Tells settings that clients ask for."},
 	{"resetstat", 2, 0, plc_cmd_config_refused, 0, 0, 0, "server", "", "Refused."},
 	{"rewrite", 2, 0, plc_cmd_config_refused, 0, 0, 0, "server", "", "Refused: settings are PostgreSQL's."},
 	{"set", -4, 0, plc_cmd_config_refused, 0, 0, 0, "server", "name value", "Refused: settings are PostgreSQL's."},
@@ -212,7 +212,7 @@ plc_command_find(const PlcArg *name)
 static const PlcCommand *
 find_subcommand(const PlcCommand *command, const PlcArg *name)
 {
-	static const PlcCommand help = {"help", 2, OPEN, plc_cmd_help};
+	static const PlcCommand help = {"help", 2, 0, plc_cmd_help};
 
 	if (plc_arg_is(name, "help"))
 		return &help;

@@ -43,6 +43,7 @@ typedef struct PlcConn
 	/* where the worker keeps it */
 	dlist_node	idle_node;		/* in the order of the last command */
 	dlist_node	work_node;		/* in the list of its place, but the idle ones */
+	dlist_node	stranger_node;	/* in the order of coming, if it is a stranger */
 	dlist_node	touched_node;	/* in the list of those that this turn did something for */
 	enum
 	{
@@ -54,6 +55,7 @@ typedef struct PlcConn
 	TimestampTz parked_since;	/* 0: the request at hand was not parked */
 	TimestampTz active_at;		/* of the last command */
 	bool		touched;
+	bool		stranger;		/* was not authenticated when it came, nor looked at since */
 	int			singly;			/* so many requests must not be run together; see server.c */
 	bool		held;			/* may have requests, which wait for replies to leave */
 

@@ -45,10 +45,10 @@ read_keys(PlcRequest *request, int first, int n, PlcSink *sink)
 	PlcTurnKey *keys = n == 1 ? &one
 		: palloc_extended((Size) n * sizeof(PlcTurnKey), MCXT_ALLOC_HUGE);
 
-	if (!plc_turn_keys(&request->argv[first], n, 1, AccessShareLock, keys))
-		return false;
 	if (n > MANY_KEYS)
 		plc_server_watch();
+	if (!plc_turn_keys(&request->argv[first], n, 1, AccessShareLock, keys))
+		return false;
 	for (int i = 0, next; i < n; i = next)
 	{
 		next = i + 1;

@@ -11,7 +11,7 @@
  *
  *	1. Take what epoll has; read from each of these sockets, once.
  *	2. Run the requests that are whole, connection by connection, some of each
- *	   (pipeline_limit).  The first that wants rows begins the turn's transaction
+ *	   (pipeline_limit; LONG_TURN_US).  The first that wants rows begins the turn's transaction
  *	   (turn.c), thus after all bytes were received.
  *	3. End the transaction.
  *	4. Send the replies.
@@ -35,6 +35,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
+#include "postmaster/postmaster.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/pmsignal.h"
@@ -71,6 +72,13 @@
 /* Connections accepted at once from one socket. */
 #define ACCEPTS_PER_TURN	64
 
+/*
+ * A turn that has taken so long runs only a few requests more of each connection: there
+ * are requests of some bytes that take a millisecond.
+ */
+#define LONG_TURN_US		10000
+#define FEW_REQUESTS		16
+
 /* Replies that may wait while more requests of the same connection are run. */
 #define OUTPUT_PAUSE		(256 * 1024)
 
@@ -92,6 +100,7 @@ static dlist_head ready = DLIST_STATIC_INIT(ready);
 static dlist_head parked = DLIST_STATIC_INIT(parked);
 static dlist_head touched = DLIST_STATIC_INIT(touched);
 static dlist_head by_activity = DLIST_STATIC_INIT(by_activity);	/* the one idle longest in front */
+static dlist_head strangers = DLIST_STATIC_INIT(strangers);	/* not seen to be authenticated, the oldest in front */
 
 /* The request at hand. */
 static struct
@@ -199,6 +208,9 @@ admit_client(int fd, const char *address, bool local)
 	conn->active_at = now;
 	conn->interest = EPOLLIN;
 	dlist_push_tail(&by_activity, &conn->idle_node);
+	conn->stranger = !plc_identity_is_known(conn);
+	if (conn->stranger)
+		dlist_push_tail(&strangers, &conn->stranger_node);
 	watch_socket(EPOLL_CTL_ADD, fd, EPOLLIN, conn);
 	plc_worker_count(PLC_ENDPOINT_CONNECTIONS, 1);
 }
@@ -255,9 +267,18 @@ accept_clients(const PlcListener *listener)
 }
 
 static void
+no_stranger(PlcConn *conn)
+{
+	if (conn->stranger)
+		dlist_delete(&conn->stranger_node);
+	conn->stranger = false;
+}
+
+static void
 drop_client(PlcConn *conn)
 {
 	place_idle(conn);
+	no_stranger(conn);
 	if (conn->touched)
 		dlist_delete(&conn->touched_node);
 	dlist_delete(&conn->idle_node);
@@ -472,7 +493,7 @@ run_gets(PlcConn *conn, const PlcLimits *limits, size_t consumed)
 	take_request(conn, n, consumed, n + 1, argv);
 	outcome = plc_command_call_gets(&current.request);
 	unwatch();
-	if (outcome == PLC_DONE)
+	if (outcome == PLC_DONE && !conn->out.failed)	/* one error would be one reply, for all of them */
 		finish_request(conn);
 	else
 		run_singly(conn);
@@ -515,10 +536,12 @@ request_limits(const PlcConn *conn)
 		.args = plc_guc_request_limit / sizeof(PlcArg),.authenticated = true};
 }
 
-/* Runs what it has sent, up to pipeline_limit requests. */
+/* Runs what it has sent, up to pipeline_limit requests, or until the turn has taken long. */
 static void
 run_connection(PlcConn *conn)
 {
+	int			look_at = FEW_REQUESTS;
+
 	touch(conn);
 	conn->out.limit = (size_t) plc_guc_output_limit + OUTPUT_PAUSE;
 	for (int n = 0; n < plc_guc_pipeline_limit; n++)
@@ -526,6 +549,12 @@ run_connection(PlcConn *conn)
 		PlcLimits	limits = request_limits(conn);
 		size_t		consumed;
 
+		if (n >= look_at)
+		{
+			if (GetCurrentTimestamp() - now > LONG_TURN_US)
+				break;
+			look_at = n + FEW_REQUESTS;
+		}
 		conn->held = plc_buffer_length(&conn->out) > OUTPUT_PAUSE;
 		if (conn->state >= PLC_CONN_CLOSING || conn->held)
 		{
@@ -703,6 +732,30 @@ close_idle(void)
 	}
 }
 
+/* Until when the oldest stranger has to have authenticated; PostgreSQL gives its own clients as long. */
+static TimestampTz
+stranger_due(void)
+{
+	return dlist_head_element(PlcConn, stranger_node, &strangers)->client->connected_at +
+		AuthenticationTimeout * USECS_PER_SEC;
+}
+
+/* Nobody who cannot authenticate takes a connection away from others for long. */
+static void
+close_strangers(void)
+{
+	while (!dlist_is_empty(&strangers) && stranger_due() <= now)
+	{
+		PlcConn    *conn = dlist_head_element(PlcConn, stranger_node, &strangers);
+
+		no_stranger(conn);
+		if (plc_identity_is_known(conn))
+			continue;
+		plc_worker_count(PLC_ENDPOINT_TIMEOUTS, 1);
+		drop_client(conn);
+	}
+}
+
 static void
 end_transaction(void)
 {
@@ -732,6 +785,7 @@ turn(void)
 		take_event(&events[i]);
 	unpark();
 	close_idle();
+	close_strangers();
 	if (accept_again_at != 0 && accept_again_at <= now)
 	{
 		watch_listeners(EPOLL_CTL_MOD, EPOLLIN);
@@ -768,6 +822,8 @@ wait_time(void)
 	if (ran_transaction)
 		due = earlier(due, now + USECS_PER_SEC);
 
+	if (!dlist_is_empty(&strangers))
+		due = earlier(due, stranger_due());
 	dlist_foreach(iter, &parked)
 		due = earlier(due, dlist_container(PlcConn, work_node, iter.cur)->retry_at);
 	if (plc_guc_client_idle_timeout > 0 && !dlist_is_empty(&by_activity))

@@ -53,6 +53,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "resp/escape.h"
 #include "resp/names.h"
 #include "resp/server.h"
 #include "resp/turn.h"
@@ -452,8 +453,9 @@ take_key(const PlcArg *arg, LOCKMODE lock, PlcTurnKey *key)
 {
 	Lookup		lookup;
 
-	while ((lookup = look_up_key(arg, lock, key)) == NAMES_CHANGED)
+	do
 		CHECK_FOR_INTERRUPTS();
+	while ((lookup = look_up_key(arg, lock, key)) == NAMES_CHANGED);
 	if (lookup == FOREIGN)
 		key->table = NULL;
 	return lookup;
@@ -528,7 +530,10 @@ plc_turn_keys(const PlcArg *argv, int n, int step, LOCKMODE lock, PlcTurnKey *ke
 		if (keys[i].table == NULL)
 			plc_worker_count(PLC_ENDPOINT_FOREIGN_KEYS, 1);
 		else if (i == 0 || keys[i].table != keys[i - 1].table)
+		{
+			CHECK_FOR_INTERRUPTS();
 			prepare_table(keys[i].table, lock);
+		}
 	}
 	return true;
 }
@@ -611,6 +616,23 @@ invalid_row(const PlcTurnKey *key, const char *what)
 					pnstrdup(key->row, shown), RelationGetRelationName(key->table->relation), what)));
 }
 
+/* What "\u00e9" means in the encoding of the database; an error if there is no such character. */
+static size_t
+encode(uint32_t code, char *out)
+{
+	unsigned char bytes[MAX_UNICODE_EQUIVALENT_STRING + 1];
+	size_t		len;
+
+	if (GetDatabaseEncoding() == PG_UTF8)
+		return plc_escape_utf8(code, out);
+	pg_unicode_to_server(code, bytes);
+	len = strlen((char *) bytes);
+	if (len > 6)
+		elog(ERROR, "character %x takes %zu bytes", code, len);
+	memcpy(out, bytes, len);
+	return len;
+}
+
 /* The field of a column, by name, or the only one if it has none. */
 static const PlcWireField *
 field_of_column(const PlcKeyColumn *column, const PlcWireField *fields, int n)
@@ -636,7 +658,7 @@ plc_turn_key_values(const PlcTurnKey *key, Datum *values)
 	if (single != NULL && integer_value(&table->columns[0], key, &values[0]))
 		return;
 	scratch = palloc(key->len + 1);
-	n = plc_wirekey_fields(key->row, key->len, single, fields, table->ncolumns, scratch, &error);
+	n = plc_wirekey_fields(key->row, key->len, single, fields, table->ncolumns, scratch, encode, &error);
 	if (n < 0)
 		invalid_row(key, error);
 	for (int c = 0; c < table->ncolumns; c++)

@@ -183,6 +183,7 @@ typedef struct Row
 	const char *at;
 	const char *end;
 	char	   *scratch;		/* free room */
+	PlcWireEncoder encode;
 	const char *error;
 } Row;
 
@@ -248,7 +249,7 @@ unescape_rest(Row *row, const char **text, size_t *len)
 			return fail(row, "key object contains an invalid escape");
 		if (code == 0)
 			return fail(row, "key contains a zero byte");
-		out += plc_escape_utf8(code, out);
+		out += row->encode(code, out);
 		row->at += n;
 	}
 	*text = row->scratch;
@@ -445,9 +446,10 @@ read_single(Row *row, const char *single, PlcWireField *field)
 
 int
 plc_wirekey_fields(const char *text, size_t len, const char *single,
-				   PlcWireField *fields, int max, char *scratch, const char **error)
+				   PlcWireField *fields, int max, char *scratch, PlcWireEncoder encode,
+				   const char **error)
 {
-	Row			row = {text, text + len, scratch, NULL};
+	Row			row = {text, text + len, scratch, encode, NULL};
 	int			n = -1;
 
 	skip_white(&row);

@@ -26,6 +26,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Bytes of the table's part of a key, with its last colon; 0 if this has no such
@@ -54,6 +55,9 @@ typedef struct PlcWireField
 	size_t		value_len;
 } PlcWireField;
 
+/* Writes a character of Unicode, not 0, in the encoding of keys; returns its bytes, 6 at most: plc_escape_utf8. */
+typedef size_t (*PlcWireEncoder) (uint32_t code, char *out);
+
 /*
  * The fields of a row, at most max of them.  Texts point into the row or into
  * scratch, which has room for len bytes.  Returns how many there are, or -1 and
@@ -65,7 +69,8 @@ typedef struct PlcWireField
  * several.
  */
 extern int	plc_wirekey_fields(const char *row, size_t len, const char *single,
-							   PlcWireField *fields, int max, char *scratch, const char **error);
+							   PlcWireField *fields, int max, char *scratch, PlcWireEncoder encode,
+							   const char **error);
 
 /*
  * The usual spelling, at once: {"id":42}, {"id": 42}, {"id":"42"}, 42 and id=42 for

@@ -4,6 +4,7 @@
  *		spelling, fields too, and the short way agrees with the parser.
  */
 #include "fuzz.h"
+#include "resp/escape.h"
 #include "resp/wirekey.h"
 
 #define MAX_FIELDS	4
@@ -84,7 +85,8 @@ check_again(const PlcWireField *fields, int n)
 	}
 	spelled = malloc(room);
 	scratch = malloc(room);
-	MUST(plc_wirekey_fields(spelled, spell_fields(fields, n, spelled), NULL, again, MAX_FIELDS, scratch, &error) == n);
+	MUST(plc_wirekey_fields(spelled, spell_fields(fields, n, spelled), NULL, again, MAX_FIELDS, scratch,
+							plc_escape_utf8, &error) == n);
 	for (int i = 0; i < n; i++)
 	{
 		MUST(again[i].name_len == fields[i].name_len && again[i].value_len == fields[i].value_len);
@@ -117,7 +119,7 @@ check_row(const char *row, size_t len)
 	char	   *scratch = malloc(len);
 	long long	number;
 	bool		integer = plc_wirekey_integer(row, len, "id", 2, &number);
-	int			n = plc_wirekey_fields(row, len, "id", fields, MAX_FIELDS, scratch, &error);
+	int			n = plc_wirekey_fields(row, len, "id", fields, MAX_FIELDS, scratch, plc_escape_utf8, &error);
 
 	MUST(n <= MAX_FIELDS && (n >= 0 || error != NULL));
 	if (n > 0)
@@ -125,7 +127,7 @@ check_row(const char *row, size_t len)
 	if (integer)
 		MUST(n == 1 && is_number(&fields[0], number) &&
 			 (fields[0].name == NULL || (fields[0].name_len == 2 && memcmp(fields[0].name, "id", 2) == 0)));
-	n = plc_wirekey_fields(row, len, NULL, fields, MAX_FIELDS, scratch, &error);
+	n = plc_wirekey_fields(row, len, NULL, fields, MAX_FIELDS, scratch, plc_escape_utf8, &error);
 	if (n > 0)
 		check_again(fields, n);
 	free(scratch);

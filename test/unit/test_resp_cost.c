@@ -12,6 +12,7 @@
 
 #include "guard.h"
 #include "resp/codec.h"
+#include "resp/escape.h"
 #include "resp/rowjson.h"
 #include "resp/wirekey.h"
 #include "tap.h"
@@ -201,8 +202,8 @@ cost_of_key(size_t len)
 	long long	before = steps;
 
 	plc_wirekey_prefix(bytes, len);
-	plc_wirekey_fields(bytes, len, NULL, fields, 32, scratch, &error);
-	plc_wirekey_fields(bytes, len, "id", fields, 32, scratch, &error);
+	plc_wirekey_fields(bytes, len, NULL, fields, 32, scratch, plc_escape_utf8, &error);
+	plc_wirekey_fields(bytes, len, "id", fields, 32, scratch, plc_escape_utf8, &error);
 	return steps - before;
 }
 

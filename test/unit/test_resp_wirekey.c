@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "guard.h"
+#include "resp/escape.h"
 #include "resp/wirekey.h"
 #include "tap.h"
 
@@ -123,7 +124,7 @@ fields_of(const char *row, size_t len, const char *single)
 	PlcWireField fields[MAX_FIELDS];
 	const char *error = "no error said";
 	int			n = plc_wirekey_fields(guard_put(&guard, row, len), len, single, fields, MAX_FIELDS,
-									   guard_room(&scratch_guard, len), &error);
+									   guard_room(&scratch_guard, len), plc_escape_utf8, &error);
 	char	   *at = text;
 
 	if (n < 0)
@@ -260,7 +261,7 @@ test_cut_off(void)
 		const char *error = NULL;
 
 		wrong += plc_wirekey_fields(guard_put(&guard, row, len), len, "id", fields, MAX_FIELDS,
-									guard_room(&scratch_guard, len), &error) != -1 || error == NULL;
+									guard_room(&scratch_guard, len), plc_escape_utf8, &error) != -1 || error == NULL;
 	}
 	tap_is(wrong, 0, "a row that is cut off is an error");
 }
