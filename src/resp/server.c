@@ -51,6 +51,7 @@
 #include "resp/errors.h"
 #include "resp/identity.h"
 #include "resp/listen.h"
+#include "resp/queue.h"
 #include "resp/server.h"
 #include "resp/turn.h"
 #include "resp/worker.h"
@@ -306,6 +307,8 @@ finish_request(PlcConn *conn)
 	plc_buffer_taken(&conn->in, current.consumed);
 	plc_parser_reset(&conn->parser);
 	plc_auth_abandon(&conn->auth);
+	if (conn->queue != NULL && conn->queue->executing)
+		plc_queue_end(conn);	/* whatever EXEC has come to */
 	conn->parked_since = 0;
 	conn->singly -= conn->singly > 0;
 	current.conn = NULL;
@@ -351,12 +354,15 @@ park_for_lock(PlcConn *conn)
 	finish_request(conn);
 }
 
-static void
-unwatch(void)
+/* A cancel or a time-out that has come and not been taken notice of would cost the next one its reply. */
+void
+plc_server_unwatch(void)
 {
 	if (current.watched)
 		disable_timeout(STATEMENT_TIMEOUT, false);
 	current.watched = false;
+	(void) get_timeout_indicator(LOCK_TIMEOUT, true);
+	QueryCancelPending = false;
 }
 
 void
@@ -395,7 +401,7 @@ run_request(PlcConn *conn, size_t consumed)
 
 	take_request(conn, 1, consumed, conn->parser.argc, conn->parser.argv);
 	outcome = plc_command_run(&current.request);
-	unwatch();
+	plc_server_unwatch();
 	MemoryContextReset(request_context);
 	if (outcome == PLC_DONE)
 		finish_request(conn);
@@ -471,7 +477,7 @@ run_gets(PlcConn *conn, const PlcLimits *limits, size_t consumed)
 
 	take_request(conn, n, consumed, n + 1, argv);
 	outcome = plc_command_call_gets(&current.request);
-	unwatch();
+	plc_server_unwatch();
 	if (outcome == PLC_DONE)
 		finish_request(conn);
 	else
