@@ -27,7 +27,13 @@
  *
  * One session serves many clients, so what user code (triggers, defaults, casts, input
  * functions) sets is undone at the end of the transaction: settings by a level of their
- * own; and after code may have run, all that DISCARD would throw away.
+ * own, when the commit has run all that was left to it (deferred triggers, cursors that
+ * are held, temporary tables); and after code may have run, all that DISCARD would throw
+ * away.  What is left to the commit runs as the role of that moment, so a command that
+ * runs user code is the last of its transaction (command.c).
+ *
+ * After the commit nothing may fail that could be taken for a failed write: a time limit
+ * or a cancel is too late, and a session that cannot be cleaned ends.
  *
  * Errors: whoever catches one calls plc_turn_abort, which leaves nothing behind.
  */
@@ -38,7 +44,6 @@
 #include "catalog/namespace.h"
 #include "commands/prepare.h"
 #include "commands/sequence.h"
-#include "commands/trigger.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -110,9 +115,22 @@ leave_role(void)
 	turn.session_changed = false;
 }
 
+/* Here all user code has run, and settings made to last have not been made so yet. */
+static void
+undo_settings(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT && turn.under_way)
+		AtEOXact_GUC(false, turn.guc_level);
+}
+
 static void
 start(void)
 {
+	static bool registered = false;
+
+	if (!registered)
+		RegisterXactCallback(undo_settings, NULL);
+	registered = true;
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	XactIsoLevel = XACT_READ_COMMITTED;
@@ -202,13 +220,18 @@ drop_snapshot(void)
 	turn.snapshot = NULL;
 }
 
-/* What a session keeps beyond its transactions, and user code may have made. */
+/*
+ * What a session keeps beyond its transactions, and user code may have made.  If it
+ * cannot be thrown away, the process ends, and its connections without a reply: what the
+ * last one wrote may be committed.
+ */
 static void
 clean_session(void)
 {
 	Oid			temporary;
 	Oid			toast;
 
+	ExitOnAnyError = true;
 	PortalHashTableDeleteAll();
 	DropAllPreparedStatements();
 	LockReleaseAll(USER_LOCKMETHOD, true);
@@ -220,15 +243,7 @@ clean_session(void)
 		ResetTempTableNamespace();
 		CommitTransactionCommand();
 	}
-}
-
-/* Runs what was deferred to the commit, where an error can still be told as one. */
-static void
-fire_deferred_triggers(void)
-{
-	ConstraintsSetStmt all = {.type = T_ConstraintsSetStmt, .constraints = NIL, .deferred = false};
-
-	AfterTriggerSetState(&all);
+	ExitOnAnyError = false;
 }
 
 void
@@ -243,13 +258,11 @@ plc_turn_end(void)
 	for (PlcTurnTable *table = turn.tables; table != NULL; table = table->next)
 		relation_close(table->relation, NoLock);
 	turn.tables = NULL;
-	if (turn.written)
-		fire_deferred_triggers();
-	AtEOXact_GUC(false, turn.guc_level);
 	plc_table_leave();
 	clean = turn.written || turn.ran_user_code;
 	CommitTransactionCommand();
 	turn.under_way = false;
+	plc_server_unwatch();
 	leave_role();
 	if (clean)
 		clean_session();
@@ -278,7 +291,7 @@ plc_turn_abort(void)
 	turn.under_way = false;
 	turn.tables = NULL;
 	turn.snapshot = NULL;
-	AbortCurrentTransaction();
+	AbortOutOfAnyTransaction();	/* an error may have left a subtransaction open */
 	leave_role();
 	if (clean)
 		clean_session();
@@ -297,6 +310,12 @@ void
 plc_turn_ran_user_code(void)
 {
 	turn.ran_user_code = true;
+}
+
+bool
+plc_turn_has_run_user_code(void)
+{
+	return turn.under_way && turn.ran_user_code;
 }
 
 Snapshot

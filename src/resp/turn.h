@@ -100,4 +100,7 @@ extern void plc_turn_written(void);
 /* User code may have run: the session is to be cleaned of what it left. */
 extern void plc_turn_ran_user_code(void);
 
+/* Has it in this transaction?  Then nobody else's command may run in it. */
+extern bool plc_turn_has_run_user_code(void);
+
 #endif							/* PLC_RESP_TURN_H */
