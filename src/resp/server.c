@@ -293,6 +293,12 @@ finish_request(PlcConn *conn)
 		plc_buffer_cut(&conn->out, current.reply_at);
 		plc_reply_error(&conn->out, "ERR the reply is larger than pg_local_cache.output_limit");
 	}
+	if (plc_turn_take_unconfirmed())
+	{
+		plc_buffer_cut(&conn->out, current.reply_at);
+		plc_reply_error(&conn->out, "ERR the write is committed here, but no synchronous standby has confirmed it:"
+						" pg_local_cache.statement_timeout or a cancel ended the wait");
+	}
 	plc_worker_count(PLC_ENDPOINT_COMMANDS, current.requests);
 	if (plc_buffer_length(&conn->out) > current.reply_at &&
 		plc_buffer_bytes(&conn->out)[current.reply_at] == '-')

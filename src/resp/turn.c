@@ -41,12 +41,17 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "commands/prepare.h"
 #include "commands/sequence.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
 #include "storage/lmgr.h"
+#include "storage/lwlock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -76,6 +81,8 @@ static struct
 	bool		resting;		/* between turns; see plc_turn_rest */
 	bool		written;
 	bool		ran_user_code;
+	bool		logged;			/* it has written what a standby is to confirm */
+	bool		unconfirmed;	/* and the commit has not waited until one has */
 	Oid			role;			/* in whose name */
 	bool		superuser;		/* whether that is one; if session_changed */
 	bool		session_changed;	/* another session user than in the last turn */
@@ -115,12 +122,44 @@ leave_role(void)
 	turn.session_changed = false;
 }
 
-/* Here all user code has run, and settings made to last have not been made so yet. */
-static void
-undo_settings(XactEvent event, void *arg)
+/* Has the commit, which is done, waited until the standbys that are set have it? */
+static bool
+is_confirmed(void)
 {
-	if (event == XACT_EVENT_COMMIT && turn.under_way)
+	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ? SYNC_REP_WAIT_WRITE
+		: synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_APPLY ? SYNC_REP_WAIT_APPLY : SYNC_REP_WAIT_FLUSH;
+	XLogRecPtr	confirmed;
+
+	if (!SyncRepRequested() || SyncRepStandbyNames == NULL || *SyncRepStandbyNames == '\0')
+		return true;
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	confirmed = WalSndCtl->lsn[mode];
+	LWLockRelease(SyncRepLock);
+	return confirmed >= XactLastCommitEnd;
+}
+
+/* When the commit is done, all user code has run, and settings made to last are not so yet. */
+static void
+watch_commit(XactEvent event, void *arg)
+{
+	if (!turn.under_way)
+		return;
+	if (event == XACT_EVENT_PRE_COMMIT)
+		turn.logged = XactLastRecEnd != 0 && TransactionIdIsValid(GetTopTransactionIdIfAny());
+	else if (event == XACT_EVENT_COMMIT)
+	{
+		turn.unconfirmed = turn.logged && !is_confirmed();
 		AtEOXact_GUC(false, turn.guc_level);
+	}
+}
+
+bool
+plc_turn_take_unconfirmed(void)
+{
+	bool		unconfirmed = turn.unconfirmed;
+
+	turn.unconfirmed = false;
+	return unconfirmed;
 }
 
 static void
@@ -129,7 +168,7 @@ start(void)
 	static bool registered = false;
 
 	if (!registered)
-		RegisterXactCallback(undo_settings, NULL);
+		RegisterXactCallback(watch_commit, NULL);
 	registered = true;
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();

@@ -58,6 +58,12 @@ extern void plc_turn_abort(void);
 extern bool plc_turn_under_way(void);
 
 /*
+ * Has a commit since the last call given up waiting for its synchronous standbys?  It is
+ * committed here, but its client asked for more.
+ */
+extern bool plc_turn_take_unconfirmed(void);
+
+/*
  * Repeatable read from here on: one snapshot for all that follows until the turn
  * ends.  To be called right after plc_turn_begin has begun a new transaction.
  */

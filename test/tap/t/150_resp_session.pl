@@ -9,9 +9,10 @@ use PlcSession;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $server = resp_server('session', conf => q(
+my $server = resp_server('session', allows_streaming => 1, conf => q(
 	pg_local_cache.workers = 1
-	pg_local_cache.lock_timeout = 200ms), sql => q(
+	pg_local_cache.lock_timeout = 200ms
+	pg_local_cache.statement_timeout = 500ms), sql => q(
 	CREATE ROLE eve LOGIN PASSWORD 'eve'; CREATE ROLE bob LOGIN PASSWORD 'bob';
 	CREATE TABLE items (id int PRIMARY KEY, v text);
 	INSERT INTO items SELECT i, 'a' FROM generate_series(1, 100) i;
@@ -123,20 +124,41 @@ subtest 'code that a read runs, and another role in the same turn' => sub {
 subtest 'the time of an EXEC is one' => sub {
 	$server->safe_psql('postgres', q(
 		CREATE TYPE slow AS ENUM ('a');
-		CREATE FUNCTION slow(slow) RETURNS json LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN '1'; END $$;
+		CREATE FUNCTION slow(slow) RETURNS json LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN '1'; END $$;
 		CREATE CAST (slow AS json) WITH FUNCTION slow(slow);
 		CREATE TABLE slows (id int PRIMARY KEY, v slow); INSERT INTO slows VALUES (1, 'a'); GRANT ALL ON slows TO PUBLIC;
 		SELECT local_cache.attach_table('slows', namespace => 'slow')));
-	$server->append_conf('postgresql.conf', q(pg_local_cache.statement_timeout = '100ms'));
-	$server->reload;
-	poll_until(sub { PlcSession->new($server)->say('SHOW pg_local_cache.statement_timeout') eq '100ms' }, 'reload');
 	my $client = PlcResp->new($server);
 	like($client->ask('GET', 'slow:1'), qr/statement timeout/, 'one is too slow');
-	$client->ask('MULTI'); $client->ask('GET', 'slow:1') for 1 .. 8; my $begin = time;
+	$client->ask('MULTI'); $client->ask('GET', 'slow:1') for 1 .. 8;
 	is($client->ask('EXEC'), "-EXECABORT Transaction rolled back: ERR canceling statement due to statement timeout\r\n", 'nor do many in an EXEC each have the time of one');
 	is($client->ask('PING'), "+PONG\r\n");
-	$server->append_conf('postgresql.conf', q(pg_local_cache.statement_timeout = '0'));
+};
+
+subtest 'a synchronous standby that does not answer' => sub {
+	my $client = PlcResp->new($server);
+	my $unconfirmed = qr/^-ERR the write is committed here, but no synchronous standby has confirmed it: /;
+
+	$server->append_conf('postgresql.conf', q(synchronous_standby_names = 'nobody'));
 	$server->reload;
+	poll_until(sub { $client->ask('SET', 'items:9', '{"v":"b"}') =~ $unconfirmed }, 'a write says that it is committed here alone');
+	is($client->ask('GET', 'items:9'), bulk('{"id":9,"v":"b"}'), 'it is');
+	$client->ask('MULTI'); $client->ask('SET', 'items:9', '{"v":"c"}');
+	like($client->ask('EXEC'), $unconfirmed, 'EXEC too');
+	is($client->ask('GET', 'items:9'), bulk('{"id":9,"v":"c"}'), 'it is');
+	is($client->ask('DEL', 'items:0'), ":0\r\n", 'nothing was written');
+	$server->safe_psql('postgres', q(SET synchronous_commit = local;
+		CREATE UNLOGGED TABLE unlogged (id int PRIMARY KEY, v text); GRANT ALL ON unlogged TO PUBLIC;
+		SELECT local_cache.attach_table('unlogged', namespace => 'unlogged', writable => true);
+		CREATE TABLE early (id int PRIMARY KEY, v text); GRANT ALL ON early TO PUBLIC;
+		CREATE FUNCTION early() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN SET LOCAL synchronous_commit = local; RETURN NEW; END $$;
+		CREATE TRIGGER early BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION early();
+		SELECT local_cache.attach_table('early', namespace => 'early', writable => true)));
+	is($client->ask('SET', 'unlogged:1', '{"v":"c"}'), "+OK\r\n", 'nothing to be confirmed');
+	is($client->ask('SET', 'early:1', '{"v":"c"}'), "+OK\r\n", 'a trigger does not want it to be confirmed');
+	$server->append_conf('postgresql.conf', q(synchronous_standby_names = ''));
+	$server->reload;
+	poll_until(sub { $client->ask('SET', 'items:9', '{"v":"b"}') eq "+OK\r\n" }, 'as usual');
 };
 
 SKIP: {
