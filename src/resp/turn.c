@@ -174,7 +174,7 @@ start(void)
 	StartTransactionCommand();
 	XactIsoLevel = XACT_READ_COMMITTED;
 	turn.under_way = true;
-	turn.sealed = turn.resting = turn.written = turn.ran_user_code = false;
+	turn.sealed = turn.resting = turn.written = turn.ran_user_code = turn.unconfirmed = false;
 	turn.role = InvalidOid;
 	turn.snapshot = NULL;
 	turn.tables = NULL;
