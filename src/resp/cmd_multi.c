@@ -8,8 +8,12 @@
  * that finds one locked can wait and begin anew.
  *
  * Without writes each command has its own error, as in Redis; a subtransaction keeps
- * the snapshot for those that follow.  With writes it is all or nothing: the first error
- * rolls all back, and EXEC answers that alone.
+ * the snapshot for those that follow.  Not so what ends all of it: the time limit, a
+ * cancel, and a lock that is not to be had, with which the whole EXEC comes again.  With
+ * writes it is all or nothing: the first error rolls all back, and EXEC answers that
+ * alone.
+ *
+ * The queue goes when EXEC is answered (server.c), however that came about.
  */
 #include "postgres.h"
 
@@ -41,13 +45,6 @@ plc_cmd_multi(PlcRequest *request)
 	return PLC_DONE;
 }
 
-static void
-forget_queue(PlcConn *conn)
-{
-	plc_queue_free(&conn->queue);
-	conn->client->queued = -1;
-}
-
 PlcOutcome
 plc_cmd_discard(PlcRequest *request)
 {
@@ -55,7 +52,7 @@ plc_cmd_discard(PlcRequest *request)
 		plc_reply_error(request->out, "ERR DISCARD without MULTI");
 	else
 	{
-		forget_queue(request->conn);
+		plc_queue_end(request->conn);
 		plc_reply_simple(request->out, "OK");
 	}
 	return PLC_DONE;
@@ -121,6 +118,46 @@ lock_all(const PlcQueue *queue)
 	return !every || lock_every_table();
 }
 
+/* Its tables were locked, so only one that has been attached since can be in the way. */
+static void
+run(PlcRequest *request)
+{
+	if (request->command->handler(request) == PLC_PARK)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("canceling statement due to lock timeout")));
+}
+
+/*
+ * One that answers with an error and raises none (as EXPIRE does) is no reason to write
+ * the rest either.
+ */
+static void
+run_with_others(PlcRequest *request)
+{
+	size_t		reply_at = plc_buffer_length(request->out);
+	const char *reply;
+	int			len;
+
+	run(request);
+	if (plc_buffer_length(request->out) == reply_at)
+		return;
+	reply = plc_buffer_bytes(request->out) + reply_at;
+	if (*reply != '-')
+		return;
+	if (strncmp(++reply, "ERR ", 4) == 0)
+		reply += 4;
+	len = plc_buffer_bytes(request->out) + plc_buffer_length(request->out) - reply - 2;
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%.*s", len, reply)));
+}
+
+/* Does it end the whole of a reading EXEC? */
+static bool
+ends_all(const ErrorData *error)
+{
+	return plc_error_is_temporary(error) || error->sqlerrcode == ERRCODE_QUERY_CANCELED;
+}
+
 /*
  * One command of an EXEC that does not write; its error is its reply.  What it opens
  * is closed within the subtransaction; tables and snapshot belong to the transaction.
@@ -136,7 +173,7 @@ run_by_itself(PlcRequest *request)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		(void) request->command->handler(request);
+		run(request);
 		plc_turn_end_reads();
 		ReleaseCurrentSubTransaction();
 	}
@@ -150,9 +187,8 @@ run_by_itself(PlcRequest *request)
 		plc_turn_forget_reads();
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
-		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		if (ends_all(error))
 		{
-			/* statement_timeout is EXEC's, and over */
 			CurrentResourceOwner = owner;
 			ReThrowError(error);
 		}
@@ -194,8 +230,10 @@ run_all(const PlcRequest *exec, bool together)
 		queue->requests[i].argv, exec->out};
 
 		CHECK_FOR_INTERRUPTS();
-		if (together || !(request.command->flags & (PLC_CMD_READ | PLC_CMD_CATALOG)))
-			(void) request.command->handler(&request);
+		if (together)
+			run_with_others(&request);
+		else if (!(request.command->flags & (PLC_CMD_READ | PLC_CMD_CATALOG)))
+			run(&request);
 		else
 			run_by_itself(&request);
 		check_fits(exec->out);
@@ -235,6 +273,7 @@ execute(PlcRequest *request, bool together)
 		plc_buffer_cut(request->out, reply_at);
 		plc_reply_error(request->out,
 						psprintf("EXECABORT Transaction rolled back: %s", plc_error_text(error)));
+		plc_error_log_internal(error);
 	}
 	PG_END_TRY();
 }
@@ -249,9 +288,9 @@ plc_cmd_exec(PlcRequest *request)
 		plc_reply_error(request->out, "ERR EXEC without MULTI");
 		return PLC_DONE;
 	}
+	conn->queue->executing = true;
 	if (conn->queue->spoilt)
 	{
-		forget_queue(conn);
 		plc_reply_error(request->out, "EXECABORT Transaction discarded because of previous errors.");
 		return PLC_DONE;
 	}
@@ -267,6 +306,5 @@ plc_cmd_exec(PlcRequest *request)
 	}
 	plc_turn_seal();
 	execute(request, writes(conn->queue));
-	forget_queue(conn);
 	return PLC_DONE;
 }

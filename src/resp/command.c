@@ -358,13 +358,10 @@ plc_command_call(PlcRequest *request)
 	if (flags & PLC_CMD_SLOW)
 		plc_server_watch();
 	outcome = request->command->handler(request);
-	if (flags & PLC_CMD_WRITE)
-	{
-		if (outcome == PLC_DONE)
-			plc_turn_end();
-		else
-			plc_turn_abort();
-	}
+	if (outcome == PLC_DONE && (flags & PLC_CMD_WRITE || plc_turn_has_run_user_code()))
+		plc_turn_end();
+	else if (flags & PLC_CMD_WRITE)
+		plc_turn_abort();
 	return outcome;
 }
 

@@ -56,12 +56,18 @@ plc_error_log(ErrorData *error)
 }
 
 void
+plc_error_log_internal(ErrorData *error)
+{
+	if (is_internal(error->sqlerrcode) || error->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
+		plc_error_log(error);
+}
+
+void
 plc_error_reply(PlcBuffer *out, ErrorData *error)
 {
 	char	   *text = plc_error_text(error);
 
-	if (is_internal(error->sqlerrcode) || error->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
-		plc_error_log(error);
+	plc_error_log_internal(error);
 	plc_reply_error(out, text);
 }
 

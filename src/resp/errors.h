@@ -16,6 +16,9 @@ extern void plc_error_reply(PlcBuffer *out, ErrorData *error);
 /* The same, as words of a reply: class and message; palloc'd. */
 extern char *plc_error_text(ErrorData *error);
 
+/* Notes it in the log if it is the server's own fault. */
+extern void plc_error_log_internal(ErrorData *error);
+
 /* Notes an error in the log that no request is to be told of. */
 extern void plc_error_log(ErrorData *error);
 

@@ -83,3 +83,10 @@ plc_queue_free(PlcQueue **queue)
 		MemoryContextDelete((*queue)->context);
 	*queue = NULL;
 }
+
+void
+plc_queue_end(PlcConn *conn)
+{
+	plc_queue_free(&conn->queue);
+	conn->client->queued = -1;
+}

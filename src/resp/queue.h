@@ -19,6 +19,7 @@ typedef struct PlcQueue
 	MemoryContext context;
 	size_t		bytes;			/* of arguments, bounded by request_limit */
 	bool		spoilt;			/* a request could not be queued: EXEC refuses */
+	bool		executing;		/* EXEC has begun: with its reply the queue is gone */
 	int			n;
 	int			room;
 	PlcQueued  *requests;
@@ -30,5 +31,8 @@ extern PlcQueue *plc_queue_make(void);
 extern void plc_queue_add(PlcQueue *queue, const PlcRequest *request);
 
 extern void plc_queue_free(PlcQueue **queue);
+
+/* The connection queues no more, and its queue is gone. */
+extern void plc_queue_end(PlcConn *conn);
 
 #endif							/* PLC_RESP_QUEUE_H */

@@ -52,6 +52,7 @@
 #include "resp/errors.h"
 #include "resp/identity.h"
 #include "resp/listen.h"
+#include "resp/queue.h"
 #include "resp/server.h"
 #include "resp/turn.h"
 #include "resp/worker.h"
@@ -313,6 +314,12 @@ finish_request(PlcConn *conn)
 		plc_buffer_cut(&conn->out, current.reply_at);
 		plc_reply_error(&conn->out, "ERR the reply is larger than pg_local_cache.output_limit");
 	}
+	if (plc_turn_take_unconfirmed())
+	{
+		plc_buffer_cut(&conn->out, current.reply_at);
+		plc_reply_error(&conn->out, "ERR the write is committed here, but no synchronous standby has confirmed it:"
+						" pg_local_cache.statement_timeout or a cancel ended the wait");
+	}
 	plc_worker_count(PLC_ENDPOINT_COMMANDS, current.requests);
 	if (plc_buffer_length(&conn->out) > current.reply_at &&
 		plc_buffer_bytes(&conn->out)[current.reply_at] == '-')
@@ -327,6 +334,8 @@ finish_request(PlcConn *conn)
 	plc_buffer_taken(&conn->in, current.consumed);
 	plc_parser_reset(&conn->parser);
 	plc_auth_abandon(&conn->auth);
+	if (conn->queue != NULL && conn->queue->executing)
+		plc_queue_end(conn);	/* whatever EXEC has come to */
 	conn->parked_since = 0;
 	conn->singly -= conn->singly > 0;
 	current.conn = NULL;
@@ -372,12 +381,15 @@ park_for_lock(PlcConn *conn)
 	finish_request(conn);
 }
 
-static void
-unwatch(void)
+/* A cancel or a time-out that has come and not been taken notice of would cost the next one its reply. */
+void
+plc_server_unwatch(void)
 {
 	if (current.watched)
 		disable_timeout(STATEMENT_TIMEOUT, false);
 	current.watched = false;
+	(void) get_timeout_indicator(LOCK_TIMEOUT, true);
+	QueryCancelPending = false;
 }
 
 void
@@ -416,7 +428,7 @@ run_request(PlcConn *conn, size_t consumed)
 
 	take_request(conn, 1, consumed, conn->parser.argc, conn->parser.argv);
 	outcome = plc_command_run(&current.request);
-	unwatch();
+	plc_server_unwatch();
 	MemoryContextReset(request_context);
 	if (outcome == PLC_DONE)
 		finish_request(conn);
@@ -492,7 +504,7 @@ run_gets(PlcConn *conn, const PlcLimits *limits, size_t consumed)
 
 	take_request(conn, n, consumed, n + 1, argv);
 	outcome = plc_command_call_gets(&current.request);
-	unwatch();
+	plc_server_unwatch();
 	if (outcome == PLC_DONE && !conn->out.failed)	/* one error would be one reply, for all of them */
 		finish_request(conn);
 	else

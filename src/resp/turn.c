@@ -27,7 +27,13 @@
  *
  * One session serves many clients, so what user code (triggers, defaults, casts, input
  * functions) sets is undone at the end of the transaction: settings by a level of their
- * own; and after code may have run, all that DISCARD would throw away.
+ * own, when the commit has run all that was left to it (deferred triggers, cursors that
+ * are held, temporary tables); and after code may have run, all that DISCARD would throw
+ * away.  What is left to the commit runs as the role of that moment, so a command that
+ * runs user code is the last of its transaction (command.c).
+ *
+ * After the commit nothing may fail that could be taken for a failed write: a time limit
+ * or a cancel is too late, and a session that cannot be cleaned ends.
  *
  * Errors: whoever catches one calls plc_turn_abort, which leaves nothing behind.
  */
@@ -35,13 +41,17 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "commands/prepare.h"
 #include "commands/sequence.h"
-#include "commands/trigger.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
 #include "storage/lmgr.h"
+#include "storage/lwlock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -72,6 +82,8 @@ static struct
 	bool		resting;		/* between turns; see plc_turn_rest */
 	bool		written;
 	bool		ran_user_code;
+	bool		logged;			/* it has written what a standby is to confirm */
+	bool		unconfirmed;	/* and the commit has not waited until one has */
 	Oid			role;			/* in whose name */
 	bool		superuser;		/* whether that is one; if session_changed */
 	bool		session_changed;	/* another session user than in the last turn */
@@ -111,14 +123,59 @@ leave_role(void)
 	turn.session_changed = false;
 }
 
+/* Has the commit, which is done, waited until the standbys that are set have it? */
+static bool
+is_confirmed(void)
+{
+	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ? SYNC_REP_WAIT_WRITE
+		: synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_APPLY ? SYNC_REP_WAIT_APPLY : SYNC_REP_WAIT_FLUSH;
+	XLogRecPtr	confirmed;
+
+	if (!SyncRepRequested() || SyncRepStandbyNames == NULL || *SyncRepStandbyNames == '\0')
+		return true;
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	confirmed = WalSndCtl->lsn[mode];
+	LWLockRelease(SyncRepLock);
+	return confirmed >= XactLastCommitEnd;
+}
+
+/* When the commit is done, all user code has run, and settings made to last are not so yet. */
+static void
+watch_commit(XactEvent event, void *arg)
+{
+	if (!turn.under_way)
+		return;
+	if (event == XACT_EVENT_PRE_COMMIT)
+		turn.logged = XactLastRecEnd != 0 && TransactionIdIsValid(GetTopTransactionIdIfAny());
+	else if (event == XACT_EVENT_COMMIT)
+	{
+		turn.unconfirmed = turn.logged && !is_confirmed();
+		AtEOXact_GUC(false, turn.guc_level);
+	}
+}
+
+bool
+plc_turn_take_unconfirmed(void)
+{
+	bool		unconfirmed = turn.unconfirmed;
+
+	turn.unconfirmed = false;
+	return unconfirmed;
+}
+
 static void
 start(void)
 {
+	static bool registered = false;
+
+	if (!registered)
+		RegisterXactCallback(watch_commit, NULL);
+	registered = true;
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	XactIsoLevel = XACT_READ_COMMITTED;
 	turn.under_way = true;
-	turn.sealed = turn.resting = turn.written = turn.ran_user_code = false;
+	turn.sealed = turn.resting = turn.written = turn.ran_user_code = turn.unconfirmed = false;
 	turn.role = InvalidOid;
 	turn.snapshot = NULL;
 	turn.tables = NULL;
@@ -203,13 +260,18 @@ drop_snapshot(void)
 	turn.snapshot = NULL;
 }
 
-/* What a session keeps beyond its transactions, and user code may have made. */
+/*
+ * What a session keeps beyond its transactions, and user code may have made.  If it
+ * cannot be thrown away, the process ends, and its connections without a reply: what the
+ * last one wrote may be committed.
+ */
 static void
 clean_session(void)
 {
 	Oid			temporary;
 	Oid			toast;
 
+	ExitOnAnyError = true;
 	PortalHashTableDeleteAll();
 	DropAllPreparedStatements();
 	LockReleaseAll(USER_LOCKMETHOD, true);
@@ -221,15 +283,7 @@ clean_session(void)
 		ResetTempTableNamespace();
 		CommitTransactionCommand();
 	}
-}
-
-/* Runs what was deferred to the commit, where an error can still be told as one. */
-static void
-fire_deferred_triggers(void)
-{
-	ConstraintsSetStmt all = {.type = T_ConstraintsSetStmt, .constraints = NIL, .deferred = false};
-
-	AfterTriggerSetState(&all);
+	ExitOnAnyError = false;
 }
 
 void
@@ -244,13 +298,11 @@ plc_turn_end(void)
 	for (PlcTurnTable *table = turn.tables; table != NULL; table = table->next)
 		relation_close(table->relation, NoLock);
 	turn.tables = NULL;
-	if (turn.written)
-		fire_deferred_triggers();
-	AtEOXact_GUC(false, turn.guc_level);
 	plc_table_leave();
 	clean = turn.written || turn.ran_user_code;
 	CommitTransactionCommand();
 	turn.under_way = false;
+	plc_server_unwatch();
 	leave_role();
 	if (clean)
 		clean_session();
@@ -279,7 +331,7 @@ plc_turn_abort(void)
 	turn.under_way = false;
 	turn.tables = NULL;
 	turn.snapshot = NULL;
-	AbortCurrentTransaction();
+	AbortOutOfAnyTransaction();	/* an error may have left a subtransaction open */
 	leave_role();
 	if (clean)
 		clean_session();
@@ -298,6 +350,12 @@ void
 plc_turn_ran_user_code(void)
 {
 	turn.ran_user_code = true;
+}
+
+bool
+plc_turn_has_run_user_code(void)
+{
+	return turn.under_way && turn.ran_user_code;
 }
 
 Snapshot

@@ -58,6 +58,12 @@ extern void plc_turn_abort(void);
 extern bool plc_turn_under_way(void);
 
 /*
+ * Has a commit since the last call given up waiting for its synchronous standbys?  It is
+ * committed here, but its client asked for more.
+ */
+extern bool plc_turn_take_unconfirmed(void);
+
+/*
  * Repeatable read from here on: one snapshot for all that follows until the turn
  * ends.  To be called right after plc_turn_begin has begun a new transaction.
  */
@@ -99,5 +105,8 @@ extern void plc_turn_written(void);
 
 /* User code may have run: the session is to be cleaned of what it left. */
 extern void plc_turn_ran_user_code(void);
+
+/* Has it in this transaction?  Then nobody else's command may run in it. */
+extern bool plc_turn_has_run_user_code(void);
 
 #endif							/* PLC_RESP_TURN_H */

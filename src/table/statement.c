@@ -515,12 +515,13 @@ prepare(const PlcWrite *write, PlcStatementKind kind)
 static KeptPlan *
 keep(PlcPlans *plans, const PlcWrite *write, PlcStatementKind kind, SPIPlanPtr spi)
 {
+	const char *schema = get_namespace_name(RelationGetNamespace(write->relation));
 	MemoryContext caller = MemoryContextSwitchTo(CacheMemoryContext);
 	KeptPlan   *plan = palloc0(sizeof(KeptPlan));
 
 	plan->kind = kind;
 	plan->columns = bms_copy(write->columns);
-	namestrcpy(&plan->schema, get_namespace_name(RelationGetNamespace(write->relation)));
+	namestrcpy(&plan->schema, schema);
 	MemoryContextSwitchTo(caller);
 	SPI_keepplan(spi);
 	plan->spi = spi;
