@@ -21,6 +21,7 @@
 
 #include "compat.h"
 #include "table/query.h"
+#include "table/read_internal.h"
 
 /* The operator's name with its schema, as in OPERATOR(pg_catalog.=). */
 static void
@@ -102,10 +103,8 @@ static void
 sink_json(PlcSink *sink, Datum json)
 {
 	text	   *packed = DatumGetTextPP(json);
-	uint32		len = VARSIZE_ANY_EXHDR(packed);
 
-	memcpy(sink->room(sink, len), VARDATA_ANY(packed), len);
-	sink->keep(sink, len);
+	plc_serve_text(sink, VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed));
 }
 
 static void

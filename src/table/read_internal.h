@@ -77,6 +77,7 @@ plc_read_count(PlcRead *read, PlcCounter counter)
 extern void plc_chunk_read_all(PlcRead *read, const PlcKeys *keys);
 
 /* serve.c */
+extern void plc_serve_text(PlcSink *sink, const char *text, uint32 len);
 extern void plc_serve(PlcRead *read, PlcCandidate *candidate);
 extern TupleTableSlot *plc_serve_by_index(PlcRead *read, const Datum *values);
 

@@ -148,8 +148,9 @@ publish(PlcRead *read, const PlcKeyBytes *key, TupleTableSlot *slot)
 		publish_text(read, key, &version, &read->text);
 }
 
-static void
-sink_text(PlcSink *sink, const char *text, uint32 len)
+/* Gives a text to a sink of texts, with its framing if that is wanted. */
+void
+plc_serve_text(PlcSink *sink, const char *text, uint32 len)
 {
 	uint32		before = sink->framed ? framing_len(len) : 0;
 	uint32		after = sink->framed ? sizeof(framing_end) : 0;
@@ -191,7 +192,7 @@ serve_slot(PlcRead *read, TupleTableSlot *slot)
 	if (read->wants == PLC_ENTRY_JSON)
 	{
 		render(read, slot);
-		sink_text(read->sink, read->text.data, read->text.len);
+		plc_serve_text(read->sink, read->text.data, read->text.len);
 	}
 	else
 	{

@@ -256,6 +256,26 @@ subtest 'every key is counted, by the time its reply is there' => sub {
 	counts(sub { quiet_psql($server, q(SELECT local_cache.mget('items', ARRAY[10]))) }, client_keys => 0, cache_hit => 0, hits => 1);
 };
 
+# An old transaction may see other versions than the one that the index has of a chain, so no snapshot that is
+# as old may use it; the endpoint's are, as long as that transaction runs.
+subtest 'an index that is too new is not used' => sub {
+	my $old = PlcSession->new($server);
+
+	quiet_psql($server, $_) for ('CREATE TABLE chains (id int NOT NULL, v text)', 'INSERT INTO chains VALUES (1, $$one$$), (2, $$two$$)',
+		'GRANT SELECT ON chains TO app');
+	$old->say('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_current_xact_id()');
+	quiet_psql($server, $_) for ('UPDATE chains SET id = id + 10', 'CREATE UNIQUE INDEX chains_id ON chains (id)',
+		q(SELECT local_cache.attach_table('chains', namespace => 'chains', key_index => 'chains_id')));
+	is($server->safe_psql('postgres', q(SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'chains_id'::regclass)), 't',
+		'there is such an index');
+	counts(sub {
+			is($client->ask(qw(MGET chains:11 chains:1 chains:12)), array(bulk('{"id":11,"v":"one"}'), bulk(undef), bulk('{"id":12,"v":"two"}')), 'MGET');
+			is($client->ask(qw(HGET chains:12 v)), bulk('two'), 'HGET');
+		}, client_keys => 4, cache_bypass => 4, bypass_query => 4);
+	$old->say('COMMIT');
+	$old->quit;
+};
+
 is(metrics($server)->{verify_failures}, 0, 'no hit was wrong');
 unlike(slurp_file($server->logfile), qr/WARNING:.*(leak|differs)|PANIC/, 'nothing leaked');
 done_testing();
