@@ -40,6 +40,7 @@ typedef PlcOutcome (*PlcHandler) (PlcRequest *request);
 #define PLC_CMD_OPEN		0x10	/* runs before authentication */
 #define PLC_CMD_AT_ONCE		0x20	/* is not queued after MULTI */
 #define PLC_CMD_NO_MULTI	0x40	/* is refused after MULTI */
+#define PLC_CMD_ANY_TABLE	0x80	/* may look at tables that no key names */
 
 typedef struct PlcCommand
 {
