@@ -149,6 +149,9 @@ subtest 'a request that is parked leaves no memory to the next one' => sub {
 };
 
 subtest 'an idle worker keeps no statistics to itself' => sub {
+	$holder->quit;
+	$server->restart;				# so nothing else is due
+	resp_serves($server);
 	my $client = PlcResp->new($server);
 	my $written = sub { return $server->safe_psql('postgres', q(SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'items')) };
 	my $before = $written->();
