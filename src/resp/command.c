@@ -137,8 +137,8 @@ const PlcCommand plc_commands[] = {
 	{"pttl", 2, READ, plc_cmd_ttl, 1, 1, 1, "generic", "key", "Answers -1 for a row, -2 if there is none."},
 	{"quit", -1, OPEN | AT_ONCE, plc_cmd_quit, 0, 0, 0, "connection", "", "Closes the connection."},
 	{"randomkey", 1, 0, plc_cmd_no_keys, 0, 0, 0, "generic", "", "Refused: use SCAN."},
-	{"readonly", 1, 0, plc_cmd_readonly, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
-	{"readwrite", 1, 0, plc_cmd_readwrite, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
+	{"readonly", 1, 0, plc_cmd_no_cluster, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
+	{"readwrite", 1, 0, plc_cmd_no_cluster, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
 	{"reset", 1, OPEN | AT_ONCE, plc_cmd_reset, 0, 0, 0, "connection", "", "Takes the connection back to how it began."},
 	{"role", 1, 0, plc_cmd_role, 0, 0, 0, "server", "", "Tells whether this is a primary or a standby."},
 	{"scan", -2, READ | SLOW | ANY_TABLE, plc_cmd_scan, 0, 0, 0, "generic", "cursor [MATCH pattern] [COUNT count] [TYPE type]", "Lists keys of rows, some at a time."},
@@ -315,8 +315,9 @@ find(PlcRequest *request)
 	return false;
 }
 
-bool
-plc_command_check(PlcRequest *request)
+/* Refuses what is not allowed or misspelled, with its reply; true if it may run. */
+static bool
+check(PlcRequest *request)
 {
 	if (!find(request))
 		return false;
@@ -341,8 +342,9 @@ plc_command_check(PlcRequest *request)
 
 /* ---------- running ---------- */
 
-PlcOutcome
-plc_command_call(PlcRequest *request)
+/* What the flags of the command want around its handler. */
+static PlcOutcome
+call(PlcRequest *request)
 {
 	unsigned	flags = request->command->flags;
 	PlcOutcome	outcome;
@@ -371,7 +373,7 @@ plc_command_call_gets(PlcRequest *request)
 
 	request->command = &gets;
 	request->conn->client->last_command = plc_command_find(&request->argv[0]);
-	return plc_command_call(request);
+	return call(request);
 }
 
 static void
@@ -385,7 +387,7 @@ enqueue(PlcRequest *request)
 PlcOutcome
 plc_command_run(PlcRequest *request)
 {
-	if (!plc_command_check(request))
+	if (!check(request))
 	{
 		if (request->conn->queue != NULL)
 			request->conn->queue->spoilt = true;
@@ -396,5 +398,5 @@ plc_command_run(PlcRequest *request)
 		enqueue(request);
 		return PLC_DONE;
 	}
-	return plc_command_call(request);
+	return call(request);
 }
