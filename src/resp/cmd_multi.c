@@ -67,11 +67,11 @@ writes(const PlcQueue *queue)
 	return false;
 }
 
-/* Does it look at tables without naming any? */
+/* May it look at tables that no key names? */
 static bool
 wants_every_table(const PlcCommand *command)
 {
-	return command->first_key == 0 && command->flags & PLC_CMD_READ;
+	return command->flags & PLC_CMD_ANY_TABLE;
 }
 
 static bool

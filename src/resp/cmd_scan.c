@@ -238,8 +238,8 @@ open_part(Scan *scan, const Oid *relids, int n, List **tables)
 
 		scan->steps++;
 		initStringInfo(&prefix);
-		plc_names_append_prefix(&prefix, relids[i]);
-		if (!prefix_may_match(&scan->pattern, prefix.data))
+		if (!plc_names_append_prefix(&prefix, relids[i]) ||
+			!prefix_may_match(&scan->pattern, prefix.data))
 			continue;
 		table->prefix = prefix.data;
 		switch (open_table(relids[i], &table->table))

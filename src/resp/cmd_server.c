@@ -113,11 +113,11 @@ info_server(StringInfo info)
 					 "redis_version:" PLC_REDIS_VERSION "\r\nredis_mode:standalone\r\n"
 					 "pg_local_cache_version:" PLC_VERSION "\r\npostgresql_version:" PG_VERSION "\r\n"
 					 "os:%s %s %s\r\narch_bits:%d\r\nprocess_id:%d\r\n"
-					 "run_id:" "%016llx%016llx" "0000000%d\r\n"
+					 "run_id:%016llx%016llx00000000\r\n"
 					 "tcp_port:%d\r\nuptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n"
 					 "executable:%s\r\n",
 					 os.sysname, os.release, os.machine, SIZEOF_VOID_P * 8, PostmasterPid,
-					 (unsigned long long) GetSystemIdentifier(), (unsigned long long) PgStartTime, 0,
+					 (unsigned long long) GetSystemIdentifier(), (unsigned long long) PgStartTime,
 					 plc_guc_port, (long long) uptime, (long long) uptime / 86400, my_exec_path);
 }
 
@@ -278,22 +278,10 @@ plc_cmd_role(PlcRequest *request)
 }
 
 PlcOutcome
-plc_cmd_readonly(PlcRequest *request)
+plc_cmd_no_cluster(PlcRequest *request)
 {
 	plc_reply_error(request->out, "ERR This instance has cluster support disabled");
 	return PLC_DONE;
-}
-
-PlcOutcome
-plc_cmd_readwrite(PlcRequest *request)
-{
-	return plc_cmd_readonly(request);
-}
-
-PlcOutcome
-plc_cmd_no_cluster(PlcRequest *request)
-{
-	return plc_cmd_readonly(request);
 }
 
 PlcOutcome

@@ -20,8 +20,9 @@
 #define OPEN		PLC_CMD_OPEN
 #define READ		PLC_CMD_READ
 #define WRITE		(PLC_CMD_WRITE | PLC_CMD_SLOW)
-#define LOOKS_UP		PLC_CMD_CATALOG
+#define LOOKS_UP	PLC_CMD_CATALOG
 #define SLOW		PLC_CMD_SLOW
+#define ANY_TABLE	PLC_CMD_ANY_TABLE
 #define AT_ONCE		PLC_CMD_AT_ONCE
 #define NO_MULTI	PLC_CMD_NO_MULTI
 
@@ -98,7 +99,7 @@ const PlcCommand plc_commands[] = {
 	{"cluster", -2, 0, plc_cmd_no_cluster, 0, 0, 0, "cluster", "", "Refused: this is no cluster.", cluster_commands},
 	{"command", -1, 0, plc_cmd_command, 0, 0, 0, "server", "", "Describes all commands.", command_commands},
 	{"config", -2, 0, NULL, 0, 0, 0, "server", "", "Tells settings that clients ask for.", config_commands},
-	{"dbsize", 1, READ | SLOW, plc_cmd_dbsize, 0, 0, 0, "generic", "", "Estimates how many rows the attached tables have."},
+	{"dbsize", 1, READ | SLOW | ANY_TABLE, plc_cmd_dbsize, 0, 0, 0, "generic", "", "Estimates how many rows the attached tables have."},
 	{"del", -2, WRITE, plc_cmd_del, 1, -1, 1, "generic", "key [...]", "Deletes rows; tells how many there were."},
 	{"discard", 1, AT_ONCE, plc_cmd_discard, 0, 0, 0, "transactions", "", "Forgets the commands since MULTI."},
 	{"echo", 2, 0, plc_cmd_echo, 0, 0, 0, "connection", "message", "Answers the message."},
@@ -120,8 +121,8 @@ const PlcCommand plc_commands[] = {
 	{"hset", -4, WRITE, plc_cmd_hset, 1, 1, 1, "hash", "key column value [...]", "Sets columns of the row; tells how many were null before."},
 	{"hstrlen", 3, READ, plc_cmd_hstrlen, 1, 1, 1, "hash", "key column", "Tells the bytes of a column's text."},
 	{"hvals", 2, READ, plc_cmd_hvals, 1, 1, 1, "hash", "key", "Answers the columns that are not null, without names."},
-	{"info", -1, LOOKS_UP, plc_cmd_info, 0, 0, 0, "server", "[section [...]]", "Tells about the server."},
-	{"invalidate", 2, LOOKS_UP | SLOW, plc_cmd_invalidate, 0, 0, 0, "server", "CRUD | CRUD:database | CRUD:database.schema.table | key", "Forgets cached rows; tells how many. Never needed."},
+	{"info", -1, LOOKS_UP | ANY_TABLE, plc_cmd_info, 0, 0, 0, "server", "[section [...]]", "Tells about the server."},
+	{"invalidate", 2, LOOKS_UP | SLOW | ANY_TABLE, plc_cmd_invalidate, 0, 0, 0, "server", "CRUD | CRUD:database | CRUD:database.schema.table | key", "Forgets cached rows; tells how many. Never needed."},
 	{"keys", 2, 0, plc_cmd_no_keys, 0, 0, 0, "generic", "pattern", "Refused: use SCAN."},
 	{"latency", -2, 0, NULL, 0, 0, 0, "server", "", "Answers empty lists.", latency_commands},
 	{"memory", -2, 0, NULL, 0, 0, 0, "server", "", "Tells sizes.", memory_commands},
@@ -136,11 +137,11 @@ const PlcCommand plc_commands[] = {
 	{"pttl", 2, READ, plc_cmd_ttl, 1, 1, 1, "generic", "key", "Answers -1 for a row, -2 if there is none."},
 	{"quit", -1, OPEN | AT_ONCE, plc_cmd_quit, 0, 0, 0, "connection", "", "Closes the connection."},
 	{"randomkey", 1, 0, plc_cmd_no_keys, 0, 0, 0, "generic", "", "Refused: use SCAN."},
-	{"readonly", 1, 0, plc_cmd_readonly, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
-	{"readwrite", 1, 0, plc_cmd_readwrite, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
+	{"readonly", 1, 0, plc_cmd_no_cluster, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
+	{"readwrite", 1, 0, plc_cmd_no_cluster, 0, 0, 0, "cluster", "", "Refused: this is no cluster."},
 	{"reset", 1, OPEN | AT_ONCE, plc_cmd_reset, 0, 0, 0, "connection", "", "Takes the connection back to how it began."},
 	{"role", 1, 0, plc_cmd_role, 0, 0, 0, "server", "", "Tells whether this is a primary or a standby."},
-	{"scan", -2, READ | SLOW, plc_cmd_scan, 0, 0, 0, "generic", "cursor [MATCH pattern] [COUNT count] [TYPE type]", "Lists keys of rows, some at a time."},
+	{"scan", -2, READ | SLOW | ANY_TABLE, plc_cmd_scan, 0, 0, 0, "generic", "cursor [MATCH pattern] [COUNT count] [TYPE type]", "Lists keys of rows, some at a time."},
 	{"select", 2, 0, plc_cmd_select, 0, 0, 0, "connection", "index", "Accepted from 0 to 15: all show the same rows."},
 	{"sentinel", -2, 0, plc_cmd_no_sentinel, 0, 0, 0, "sentinel", "", "Refused: this is no Sentinel."},
 	{"set", -3, WRITE, plc_cmd_set, 1, 1, 1, "string", "key row [NX | XX]", "Writes a row, given as a JSON object."},
@@ -314,8 +315,9 @@ find(PlcRequest *request)
 	return false;
 }
 
-bool
-plc_command_check(PlcRequest *request)
+/* Refuses what is not allowed or misspelled, with its reply; true if it may run. */
+static bool
+check(PlcRequest *request)
 {
 	if (!find(request))
 		return false;
@@ -327,9 +329,7 @@ plc_command_check(PlcRequest *request)
 	}
 	if (request->conn->queue != NULL && request->command->flags & PLC_CMD_NO_MULTI)
 	{
-		plc_reply_error(request->out, request->command->handler == plc_cmd_multi
-						? "ERR MULTI calls can not be nested"
-						: "ERR Command not allowed inside a transaction");
+		plc_reply_error(request->out, "ERR Command not allowed inside a transaction");
 		return false;
 	}
 	if (request->command->flags & PLC_CMD_WRITE && RecoveryInProgress())
@@ -342,8 +342,9 @@ plc_command_check(PlcRequest *request)
 
 /* ---------- running ---------- */
 
-PlcOutcome
-plc_command_call(PlcRequest *request)
+/* What the flags of the command want around its handler. */
+static PlcOutcome
+call(PlcRequest *request)
 {
 	unsigned	flags = request->command->flags;
 	PlcOutcome	outcome;
@@ -372,7 +373,7 @@ plc_command_call_gets(PlcRequest *request)
 
 	request->command = &gets;
 	request->conn->client->last_command = plc_command_find(&request->argv[0]);
-	return plc_command_call(request);
+	return call(request);
 }
 
 static void
@@ -386,7 +387,7 @@ enqueue(PlcRequest *request)
 PlcOutcome
 plc_command_run(PlcRequest *request)
 {
-	if (!plc_command_check(request))
+	if (!check(request))
 	{
 		if (request->conn->queue != NULL)
 			request->conn->queue->spoilt = true;
@@ -397,5 +398,5 @@ plc_command_run(PlcRequest *request)
 		enqueue(request);
 		return PLC_DONE;
 	}
-	return plc_command_call(request);
+	return call(request);
 }

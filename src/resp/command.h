@@ -40,6 +40,7 @@ typedef PlcOutcome (*PlcHandler) (PlcRequest *request);
 #define PLC_CMD_OPEN		0x10	/* runs before authentication */
 #define PLC_CMD_AT_ONCE		0x20	/* is not queued after MULTI */
 #define PLC_CMD_NO_MULTI	0x40	/* is refused after MULTI */
+#define PLC_CMD_ANY_TABLE	0x80	/* may look at tables that no key names */
 
 typedef struct PlcCommand
 {
@@ -71,14 +72,8 @@ extern char *plc_command_upper(const char *name);
  */
 extern PlcOutcome plc_command_run(PlcRequest *request);
 
-/* As plc_command_run for a command that was found and checked: the one that EXEC calls. */
-extern PlcOutcome plc_command_call(PlcRequest *request);
-
 /* Runs several GETs as one request: argv[1] and so on are their keys. */
 extern PlcOutcome plc_command_call_gets(PlcRequest *request);
-
-/* Refuses what is not allowed or misspelled, with its reply; true if it may run. */
-extern bool plc_command_check(PlcRequest *request);
 
 /* Handlers, by file */
 #define PLC_HANDLER(name) extern PlcOutcome plc_cmd_##name(PlcRequest *request)
@@ -105,20 +100,20 @@ PLC_HANDLER(client_tracking);
 PLC_HANDLER(client_trackinginfo);
 PLC_HANDLER(client_getredir);
 
-/* cmd_server.c */
+/* cmd_command.c */
 PLC_HANDLER(help);
 PLC_HANDLER(command);
 PLC_HANDLER(command_count);
 PLC_HANDLER(command_docs);
 PLC_HANDLER(command_info);
 PLC_HANDLER(command_list);
+
+/* cmd_server.c */
 PLC_HANDLER(config_get);
 PLC_HANDLER(config_refused);
 PLC_HANDLER(info);
 PLC_HANDLER(time);
 PLC_HANDLER(role);
-PLC_HANDLER(readonly);
-PLC_HANDLER(readwrite);
 PLC_HANDLER(no_cluster);
 PLC_HANDLER(no_sentinel);
 PLC_HANDLER(acl_whoami);
@@ -130,6 +125,8 @@ PLC_HANDLER(no_subscribe);
 PLC_HANDLER(unwatch);
 PLC_HANDLER(no_watch);
 PLC_HANDLER(stat);
+
+/* cmd_invalidate.c */
 PLC_HANDLER(invalidate);
 
 /* cmd_read.c */

@@ -78,7 +78,7 @@ plc_conn_become(PlcConn *conn, Oid role, bool by_password)
 void
 plc_conn_reset(PlcConn *conn)
 {
-	plc_queue_free(&conn->queue);
+	plc_queue_end(conn);
 	conn->protocol = 2;
 	conn->reply_mode = PLC_REPLY_ON;
 	plc_conn_become(conn, InvalidOid, false);

@@ -69,7 +69,7 @@ typedef struct PlcConn
 	PlcAuth    *auth;			/* a check of the request at hand */
 
 	/* MULTI */
-	struct PlcQueue *queue;		/* NULL: none open; multi.h */
+	struct PlcQueue *queue;		/* NULL: none open; queue.h */
 
 	PlcReplyMode reply_mode;
 } PlcConn;

@@ -55,10 +55,12 @@ plc_error_log(ErrorData *error)
 	ThrowErrorData(error);
 }
 
+/* Nor is it the client's fault that memory or a disk is full. */
 void
 plc_error_log_internal(ErrorData *error)
 {
-	if (is_internal(error->sqlerrcode) || error->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
+	if (is_internal(error->sqlerrcode) ||
+		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES))
 		plc_error_log(error);
 }
 

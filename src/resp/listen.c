@@ -258,11 +258,11 @@ open_tcp(bool alone, Failure *failure)
 	return true;
 }
 
-/* Removes a socket that nobody listens on any more; false if somebody does. */
+/* Removes a socket that nobody listens on any more; false if somebody does, if only with a full queue. */
 static bool
 clear_path(const struct sockaddr_un *address)
 {
-	int			fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int			fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	bool		dead;
 
 	if (fd < 0)

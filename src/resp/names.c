@@ -254,14 +254,18 @@ plc_names_tables(int *n)
 	return copy;
 }
 
-void
+bool
 plc_names_append_prefix(StringInfo key, Oid relid)
 {
+	char	   *table = get_rel_name(relid);
+	char	   *schema = table ? get_namespace_name(get_rel_namespace(relid)) : NULL;
 	PlcMapping	mapping;
 
+	if (schema == NULL)
+		return false;
 	if (plc_mapping_read(relid, &mapping) && mapping.namespace_name != NULL)
 		appendStringInfo(key, "%s:", mapping.namespace_name);
 	else
-		append_long_form(key, get_database_name(MyDatabaseId),
-						 get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
+		append_long_form(key, get_database_name(MyDatabaseId), schema, table);
+	return true;
 }

@@ -21,7 +21,10 @@ extern void plc_names_refresh(void);
 /* All tables that are attached and exist, in the order of their oids; palloc'd in the current context. */
 extern Oid *plc_names_tables(int *n);
 
-/* Appends what the keys of a table begin with: its namespace if it has one, else the long form. */
-extern void plc_names_append_prefix(StringInfo key, Oid relid);
+/*
+ * Appends what the keys of a table begin with: its namespace if it has one, else the
+ * long form.  False if the table is gone, which one that is not locked may be.
+ */
+extern bool plc_names_append_prefix(StringInfo key, Oid relid);
 
 #endif							/* PLC_RESP_NAMES_H */

@@ -87,6 +87,9 @@
 #define MIN_PAUSE_US		1000
 #define MAX_PAUSE_US		50000
 
+/* The server's own sessions report their statistics as often. */
+#define REPORT_PAUSE_US		USECS_PER_SEC
+
 /* How long no connection is accepted after the system has run out of descriptors. */
 #define ACCEPT_PAUSE_US		USECS_PER_SEC
 
@@ -95,7 +98,7 @@ static WaitEventSet *wait_set = NULL;
 static MemoryContext request_context = NULL;
 static TimestampTz now = 0;			/* of the turn */
 static TimestampTz accept_again_at = 0;	/* 0: accepting */
-static bool ran_transaction = false;	/* statistics wait to be reported */
+static TimestampTz report_at = 0;	/* when statistics are due to be reported; 0: there are none */
 
 static dlist_head ready = DLIST_STATIC_INIT(ready);
 static dlist_head parked = DLIST_STATIC_INIT(parked);
@@ -773,7 +776,6 @@ end_transaction(void)
 {
 	if (!plc_turn_under_way())
 		return;
-	ran_transaction = true;
 	PG_TRY();
 	{
 		plc_turn_end();
@@ -783,6 +785,19 @@ end_transaction(void)
 		recover();
 	}
 	PG_END_TRY();
+}
+
+/*
+ * Adds what the worker has done to the server's statistics.  Unasked, the server goes by
+ * when the last transaction ended, and an idle worker would keep the rest to itself.
+ */
+static void
+report_statistics(void)
+{
+	if (report_at == 0 || report_at > now)
+		return;
+	pgstat_report_stat(true);
+	report_at = 0;
 }
 
 /* One turn; false if there was nothing to do. */
@@ -807,9 +822,14 @@ turn(void)
 	{
 		plc_worker_count(PLC_ENDPOINT_TURNS, 1);
 		run_ready();
+		if (report_at == 0)
+			report_at = now + REPORT_PAUSE_US;
 	}
 	if (n == 0 || !plc_turn_rest(now))
+	{
 		end_transaction();
+		report_statistics();
+	}
 	settle_touched();
 	return n > 0 || !dlist_is_empty(&ready);
 }
@@ -831,9 +851,8 @@ wait_time(void)
 
 	if (plc_identity_review_at() != 0)
 		due = earlier(due, plc_identity_review_at());
-	if (ran_transaction)
-		due = earlier(due, now + USECS_PER_SEC);
-
+	if (report_at != 0)
+		due = earlier(due, report_at);
 	if (!dlist_is_empty(&strangers))
 		due = earlier(due, stranger_due());
 	dlist_foreach(iter, &parked)
@@ -844,20 +863,11 @@ wait_time(void)
 	return due == 0 ? -1 : TimestampDifferenceMilliseconds(GetCurrentTimestamp(), due);
 }
 
-/* The server's statistics of what the worker has done; the server sees to it that this is rare. */
-static void
-report_statistics(void)
-{
-	if (ran_transaction)
-		ran_transaction = pgstat_report_stat(false) > 0;
-}
-
 static void
 wait_for_work(void)
 {
 	WaitEvent	event;
 
-	report_statistics();
 	if (WaitEventSetWait(wait_set, wait_time(), &event, 1, plc_wait_event()) > 0 &&
 		event.events & WL_LATCH_SET)
 		ResetLatch(MyLatch);

@@ -326,6 +326,7 @@ plc_turn_rest(TimestampTz now)
 void
 plc_turn_abort(void)
 {
+	MemoryContext caller = CurrentMemoryContext;
 	bool		clean = turn.under_way && (turn.written || turn.ran_user_code);
 
 	turn.under_way = false;
@@ -335,6 +336,7 @@ plc_turn_abort(void)
 	leave_role();
 	if (clean)
 		clean_session();
+	MemoryContextSwitchTo(caller);
 }
 
 void

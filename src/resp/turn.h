@@ -52,7 +52,10 @@ extern void plc_turn_end(void);
  */
 extern bool plc_turn_rest(TimestampTz now);
 
-/* Rolls back what is under way, if anything; also after an error. */
+/*
+ * Rolls back what is under way, if anything; also after an error.  The current memory
+ * context is none of the transaction's.
+ */
 extern void plc_turn_abort(void);
 
 extern bool plc_turn_under_way(void);

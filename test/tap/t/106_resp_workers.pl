@@ -160,7 +160,9 @@ foreach my $mode ('smart', 'fast', 'immediate')
 		}
 		$server->stop($mode);
 		pass('the server stops');
-		is($_->rest, '', 'and its clients are cut off') foreach $idle, $half, $waiting;
+		is($_->rest, '', 'and its clients are cut off') foreach $idle, $half;
+		# The session that has the lock may be stopped a moment before the worker.
+		like($waiting->rest, qr/^(\Q${\row('a')}\E)?\z/, 'so is one that waits for a lock, unanswered or not');
 		$server->start;
 		resp_serves($server);
 		is(PlcResp->new($server)->ask('GET', 'items:1'), row('a'), 'started again, it serves');

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use PlcTest;
+use GdbStop;
 use PlcResp;
 use PlcSession;
 use PostgreSQL::Test::Utils;
@@ -239,6 +240,23 @@ subtest 'in a transaction' => sub {
 	my ($scan, $size) = $client->value($replies[3])->@*;
 	cmp_ok(scalar($scan->[1]->@*), '==', 3, 'SCAN');
 	cmp_ok($size, '>', 0, 'DBSIZE');
+};
+
+# A scan knows its tables before it locks them, one after the other.
+subtest 'a table that is dropped in the middle of a scan' => sub {
+	plan skip_all => GdbStop::missing() if GdbStop::missing();
+	$server->safe_psql('postgres', q(CREATE TABLE here (id int PRIMARY KEY); CREATE TABLE hereafter (id int PRIMARY KEY);
+		INSERT INTO here VALUES (1); INSERT INTO hereafter VALUES (1); GRANT SELECT ON here, hereafter TO app;
+		SELECT local_cache.attach_table('here'), local_cache.attach_table('hereafter')));
+	my $client = client_on($server, 1);
+	my ($worker) = map { $_->{pid} } grep { $_->{number} == 1 } resp_workers($server);
+	my $stop = GdbStop->new($worker, 'plc_scan_block');
+
+	$client->send(command(qw(SCAN 0 MATCH CRUD:postgres.public.here* COUNT 1000)));
+	$stop->wait_stopped;
+	$server->safe_psql('postgres', 'DROP TABLE hereafter');
+	$stop->release;
+	is($client->reply, array(bulk('0'), array(bulk('CRUD:postgres.public.here:{"id":1}'))), 'the other is scanned');
 };
 
 done_testing();
