@@ -84,18 +84,9 @@ extern void plc_reply_bulk(PlcBuffer *out, const void *data, size_t len);
 extern void plc_reply_string(PlcBuffer *out, const char *text);	/* as bulk */
 extern void plc_reply_verbatim(PlcBuffer *out, int protocol, const char *text, size_t len);
 extern void plc_reply_null(PlcBuffer *out, int protocol);
-extern void plc_reply_null_array(PlcBuffer *out, int protocol);
 extern void plc_reply_array(PlcBuffer *out, size_t n);
 extern void plc_reply_map(PlcBuffer *out, int protocol, size_t pairs);
 extern void plc_reply_set(PlcBuffer *out, int protocol, size_t n);
-extern void plc_reply_push(PlcBuffer *out, int protocol, size_t n);
-
-/*
- * A bulk string in two steps: room for len bytes after its header, to be filled,
- * NULL if they do not fit; then plc_reply_bulk_end.
- */
-extern char *plc_reply_bulk_room(PlcBuffer *out, size_t len);
-extern void plc_reply_bulk_end(PlcBuffer *out, size_t len);
 
 /* Is this argument that word, in any case?  The word is lower case. */
 extern bool plc_arg_is(const PlcArg *arg, const char *word);

@@ -103,8 +103,8 @@ plc_reply_integer(PlcBuffer *out, int64_t value)
 	plc_buffer_added(out, (size_t) (end - room));
 }
 
-char *
-plc_reply_bulk_room(PlcBuffer *out, size_t len)
+void
+plc_reply_bulk(PlcBuffer *out, const void *data, size_t len)
 {
 	char	   *room;
 	char	   *body;
@@ -112,36 +112,17 @@ plc_reply_bulk_room(PlcBuffer *out, size_t len)
 	if (len > SIZE_MAX - HEADER_SIZE - 2)
 	{
 		out->failed = true;
-		return NULL;
+		return;
 	}
 	room = plc_buffer_room(out, HEADER_SIZE + len + 2);
 	if (room == NULL)
-		return NULL;
-	body = write_header(room, '$', len);
-	plc_buffer_added(out, (size_t) (body - room));
-	return body;
-}
-
-void
-plc_reply_bulk_end(PlcBuffer *out, size_t len)
-{
-	char	   *end = out->memory + out->end + len;
-
-	end[0] = '\r';
-	end[1] = '\n';
-	plc_buffer_added(out, len + 2);
-}
-
-void
-plc_reply_bulk(PlcBuffer *out, const void *data, size_t len)
-{
-	char	   *room = plc_reply_bulk_room(out, len);
-
-	if (room == NULL)
 		return;
+	body = write_header(room, '$', len);
 	if (len > 0)
-		memcpy(room, data, len);
-	plc_reply_bulk_end(out, len);
+		memcpy(body, data, len);
+	body[len] = '\r';
+	body[len + 1] = '\n';
+	plc_buffer_added(out, (size_t) (body + len + 2 - room));
 }
 
 void
@@ -181,15 +162,6 @@ plc_reply_null(PlcBuffer *out, int protocol)
 }
 
 void
-plc_reply_null_array(PlcBuffer *out, int protocol)
-{
-	if (protocol < 3)
-		plc_buffer_append(out, "*-1\r\n", 5);
-	else
-		plc_buffer_append(out, "_\r\n", 3);
-}
-
-void
 plc_reply_array(PlcBuffer *out, size_t n)
 {
 	reply_header(out, '*', n);
@@ -208,10 +180,4 @@ void
 plc_reply_set(PlcBuffer *out, int protocol, size_t n)
 {
 	reply_header(out, protocol < 3 ? '*' : '~', n);
-}
-
-void
-plc_reply_push(PlcBuffer *out, int protocol, size_t n)
-{
-	reply_header(out, protocol < 3 ? '*' : '>', n);
 }

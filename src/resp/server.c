@@ -642,7 +642,7 @@ recover(void)
 static void
 run_ready(void)
 {
-	dlist_head	now_ready = DLIST_STATIC_INIT(now_ready);
+	dlist_head	now_ready;
 
 	dlist_init(&now_ready);
 	while (!dlist_is_empty(&ready))
