@@ -74,6 +74,7 @@ plc_index_find(const PlcStore *store, const void *key, uint32_t key_len, PlcRef 
 			continue;
 		item->position = plc_log_expand(log, slot);
 		item->slot = i;
+		item->uses = plc_uses_load(bucket, i);
 		item->main_log = plc_slot_main(slot);
 		if (plc_log_match(log, item, key, key_len))
 			return true;
@@ -99,6 +100,7 @@ plc_index_prefetch(const PlcStore *store, PlcRef *item)
 	if (candidates == 0)
 		return false;
 	item->slot = __builtin_ctz(candidates);
+	item->uses = plc_uses_load(bucket, item->slot);
 	slot = __atomic_load_n(&bucket->slots[item->slot], __ATOMIC_ACQUIRE);
 	item->main_log = plc_slot_main(slot);
 	log = &plc_hash_shard_of(store, item->hash)->logs[item->main_log];
@@ -136,7 +138,7 @@ int
 plc_index_least_used_locked(const PlcBucket *bucket, uint64_t first)
 {
 	int			best = 0;
-	int			best_uses = PLC_USES_MAX + 1;
+	int			best_uses = PLC_STORE_MAX_USES + 1;
 	int			i;
 
 	for (i = 0; i < PLC_BUCKET_SLOTS; i++)

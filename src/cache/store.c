@@ -277,17 +277,17 @@ plc_store_read(const PlcStore *store, const PlcRef *ref, uint32_t offset, void *
 }
 
 /*
- * Counts one use of a found item, which will help it to stay.  Does nothing if
- * the item is elsewhere by now, or has its 3 uses already, so the lines of hot
- * items are not written.  Needs no lock; of two at once one may be lost.
+ * The rest of plc_store_touch.  Does nothing if the item is elsewhere by now, or has all
+ * its uses already, so the lines of hot items are not written.  Needs no lock; of two at
+ * once one may be lost.
  */
 void
-plc_store_touch(PlcStore *store, const PlcRef *ref)
+plc_store_count_use(PlcStore *store, const PlcRef *ref)
 {
 	PlcBucket  *bucket = plc_hash_bucket(store, ref->hash);
 	uint8_t		uses = plc_uses_load(bucket, ref->slot);
 
-	if (uses < PLC_USES_MAX &&
+	if (uses < PLC_STORE_MAX_USES &&
 		plc_word_load(&bucket->slots[ref->slot]) == plc_slot_of(ref))
 		plc_uses_store(bucket, ref->slot, uses + 1);
 }

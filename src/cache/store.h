@@ -23,6 +23,9 @@ typedef struct PlcStore PlcStore;
 /* Least memory that a store can be made of, in bytes.  It begins at a multiple of 64. */
 #define PLC_STORE_MIN_SIZE		(1024 * 1024)
 
+/* Uses that count for an item; more do not make it stay longer */
+#define PLC_STORE_MAX_USES	3
+
 /*
  * Where an item was when it was found.  Plain data, valid for as long as the
  * caller likes: using it later is safe, it then says "gone".
@@ -34,6 +37,7 @@ typedef struct PlcRef
 	uint32_t	value_len;		/* bytes; true, was checked when found */
 	uint32_t	value_offset;	/* bytes from the item's start to its value */
 	uint8_t		slot;			/* in the bucket */
+	uint8_t		uses;			/* counted when it was found, up to PLC_STORE_MAX_USES */
 	bool		main_log;		/* else in the small log */
 } PlcRef;
 
@@ -73,7 +77,18 @@ extern bool plc_store_find_prefetched(const PlcStore *store, const void *key, ui
 extern bool plc_store_read(const PlcStore *store, const PlcRef *ref,
 						   uint32_t offset, void *dst, uint32_t len)
 			__attribute__((warn_unused_result));
-extern void plc_store_touch(PlcStore *store, const PlcRef *ref);
+extern void plc_store_count_use(PlcStore *store, const PlcRef *ref);
+
+/*
+ * Counts one use of a found item, which will help it to stay.  Most that are used have
+ * all their uses already: then not even their bucket is looked at again.
+ */
+static inline void
+plc_store_touch(PlcStore *store, const PlcRef *ref)
+{
+	if (ref->uses < PLC_STORE_MAX_USES)
+		plc_store_count_use(store, ref);
+}
 
 /* Writing, with the lock of plc_store_shard(hash) held */
 extern bool plc_store_put_locked(PlcStore *store, uint64_t hash,

@@ -42,7 +42,6 @@
 #define PLC_TAG_MASK		UINT64_C(0x7fff)
 
 #define PLC_BUCKET_SLOTS	7
-#define PLC_USES_MAX		3
 
 /* The two logs of a shard, as slots and PlcShard.logs number them */
 #define PLC_SMALL			0
@@ -58,7 +57,7 @@ typedef struct PlcBucket
 
 	/*
 	 * Atomics, relaxed, stored by anybody: how often the slot's item was used,
-	 * at most PLC_USES_MAX.  A lost increment does no harm.
+	 * at most PLC_STORE_MAX_USES.  A lost increment does no harm.
 	 */
 	uint8_t		uses[PLC_BUCKET_SLOTS];
 	uint8_t		spare;
