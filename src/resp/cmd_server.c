@@ -341,13 +341,6 @@ plc_cmd_no_subscribe(PlcRequest *request)
 }
 
 PlcOutcome
-plc_cmd_unwatch(PlcRequest *request)
-{
-	plc_reply_simple(request->out, "OK");
-	return PLC_DONE;
-}
-
-PlcOutcome
 plc_cmd_no_watch(PlcRequest *request)
 {
 	plc_reply_error(request->out,

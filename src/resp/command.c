@@ -155,7 +155,7 @@ const PlcCommand plc_commands[] = {
 	{"ttl", 2, READ, plc_cmd_ttl, 1, 1, 1, "generic", "key", "Answers -1 for a row, -2 if there is none."},
 	{"type", 2, READ, plc_cmd_type, 1, 1, 1, "generic", "key", "Answers hash for a row, none if there is none."},
 	{"unlink", -2, WRITE, plc_cmd_del, 1, -1, 1, "generic", "key [...]", "Deletes rows, as DEL."},
-	{"unwatch", 1, 0, plc_cmd_unwatch, 0, 0, 0, "transactions", "", "Accepted: nothing is watched."},
+	{"unwatch", 1, 0, plc_cmd_client_ok, 0, 0, 0, "transactions", "", "Accepted: nothing is watched."},
 	{"watch", -2, AT_ONCE, plc_cmd_no_watch, 1, -1, 1, "transactions", "key [...]", "Refused."},
 	{NULL}
 };

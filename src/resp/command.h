@@ -122,7 +122,6 @@ PLC_HANDLER(zero);
 PLC_HANDLER(no_expiry);
 PLC_HANDLER(no_keys);
 PLC_HANDLER(no_subscribe);
-PLC_HANDLER(unwatch);
 PLC_HANDLER(no_watch);
 PLC_HANDLER(stat);
 

@@ -10,33 +10,16 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_operator.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
-#include "utils/syscache.h"
 
 #include "compat.h"
 #include "table/query.h"
 #include "table/read_internal.h"
-
-/* The operator's name with its schema, as in OPERATOR(pg_catalog.=). */
-static void
-append_operator(StringInfo sql, Oid operator)
-{
-	char	   *name = get_opname(operator);
-	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
-	Oid			schema;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator %u", operator);
-	schema = ((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace;
-	ReleaseSysCache(tuple);
-	appendStringInfo(sql, " OPERATOR(%s.%s) ", quote_identifier(get_namespace_name(schema)), name);
-}
+#include "table/sqlname.h"
 
 /* A name for the whole row, which must not be the name of a column. */
 static char *
@@ -72,10 +55,9 @@ prepare(PlcTable *table, Relation relation, bool json)
 
 		types[i] = column->type;
 		appendStringInfo(&sql, "%s%s.%s", i > 0 ? " AND " : "", row, quote_identifier(column->name));
-		append_operator(&sql, column->equality_operator);
+		plc_sql_append_operator(&sql, column->equality_operator);
 		appendStringInfo(&sql, "$%d", i + 1);
-		if (OidIsValid(column->collation))
-			appendStringInfo(&sql, " COLLATE %s", generate_collation_name(column->collation));
+		plc_sql_append_collate(&sql, column->collation);
 	}
 	plan = SPI_prepare(sql.data, table->ncolumns, types);
 	if (plan == NULL)

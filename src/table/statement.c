@@ -36,10 +36,8 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
-#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/ilist.h"
@@ -52,6 +50,7 @@
 #include "utils/syscache.h"
 
 #include "table/key.h"
+#include "table/sqlname.h"
 #include "table/write_internal.h"
 
 /*
@@ -98,50 +97,11 @@ append_name(Writer *writer, const char *name)
 }
 
 static void
-append_qualified(Writer *writer, Oid schema, const char *name)
-{
-	appendStringInfoString(&writer->sql,
-						   quote_qualified_identifier(get_namespace_name(schema), name));
-}
-
-static void
 append_table(Writer *writer)
 {
-	append_qualified(writer, RelationGetNamespace(writer->write->relation),
-					 RelationGetRelationName(writer->write->relation));
+	plc_sql_append_name(&writer->sql, RelationGetNamespace(writer->write->relation),
+						RelationGetRelationName(writer->write->relation));
 	appendStringInfoString(&writer->sql, " AS r");
-}
-
-static void
-append_operator(Writer *writer, Oid operator)
-{
-	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
-	Form_pg_operator form;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator %u", operator);
-	form = (Form_pg_operator) GETSTRUCT(tuple);
-	appendStringInfo(&writer->sql, " OPERATOR(%s.%s) ",
-					 quote_identifier(get_namespace_name(form->oprnamespace)),
-					 NameStr(form->oprname));
-	ReleaseSysCache(tuple);
-}
-
-static void
-append_collate(Writer *writer, Oid collation)
-{
-	HeapTuple	tuple;
-	Form_pg_collation form;
-
-	if (!OidIsValid(collation))
-		return;
-	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
-	form = (Form_pg_collation) GETSTRUCT(tuple);
-	appendStringInfoString(&writer->sql, " COLLATE ");
-	append_qualified(writer, form->collnamespace, NameStr(form->collname));
-	ReleaseSysCache(tuple);
 }
 
 static void
@@ -154,7 +114,7 @@ append_opclass(Writer *writer, Oid opclass)
 		elog(ERROR, "cache lookup failed for operator class %u", opclass);
 	form = (Form_pg_opclass) GETSTRUCT(tuple);
 	appendStringInfoChar(&writer->sql, ' ');
-	append_qualified(writer, form->opcnamespace, NameStr(form->opcname));
+	plc_sql_append_name(&writer->sql, form->opcnamespace, NameStr(form->opcname));
 	ReleaseSysCache(tuple);
 }
 
@@ -210,9 +170,9 @@ append_key_condition(Writer *writer)
 
 		appendStringInfoString(&writer->sql, c > 0 ? " AND r." : "r.");
 		append_column(writer, column->attnum);
-		append_operator(writer, column->equality_operator);
+		plc_sql_append_operator(&writer->sql, column->equality_operator);
 		appendStringInfo(&writer->sql, "$%d", c + 1);
-		append_collate(writer, column->collation);
+		plc_sql_append_collate(&writer->sql, column->collation);
 	}
 }
 
@@ -335,7 +295,7 @@ append_arbiter(Writer *writer)
 	{
 		appendStringInfoString(&writer->sql, c > 0 ? ", " : "");
 		append_column(writer, table->columns[c].attnum);
-		append_collate(writer, table->columns[c].collation);
+		plc_sql_append_collate(&writer->sql, table->columns[c].collation);
 		append_opclass(writer, opclasses->values[c]);
 	}
 	ReleaseSysCache(tuple);
