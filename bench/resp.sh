@@ -10,7 +10,7 @@
 #   build/bench/resp-<machine>.json  all samples, medians, ratios, targets
 #   standard output                  the same as Markdown tables
 #   standard error                   progress
-# Wants the extension installed: make && make install.  Takes about twelve
+# Wants the extension installed: make && make install.  Takes about seven
 # minutes; with --quick less than one, and then the figures mean nothing.  It
 # exits with 0 also when a target is missed: a benchmark is no test.  It does
 # fail if a server answers otherwise than Redis, or counted other keys than it
